@@ -1,0 +1,10 @@
+# varve_test(NAME SOURCE...): a test program of its own, with cmocka, found by CTest.
+find_package(PkgConfig QUIET)
+function(varve_test name)
+  add_executable(test_${name} ${ARGN})
+  target_link_libraries(test_${name} PRIVATE varve_static varve_cmocka)
+  target_include_directories(test_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
+  target_compile_definitions(test_${name} PRIVATE VARVE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  add_test(NAME ${name} COMMAND test_${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+endfunction()
