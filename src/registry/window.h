@@ -1,0 +1,35 @@
+/*
+ * The rows that are evaluated together. A row is one token of one sequence: (slot, position,
+ * token). Rows are data, not shape: a program serves every window up to its capacity, and kernels
+ * read the counts at every run. This block lies in memory that both the host and the kernels can
+ * read.
+ *
+ * Rows may come in any order and from any number of sequences; within a sequence their positions
+ * are consecutive. Positions before the sequence's first row of the window are in its state.
+ */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+struct vv_window {
+    int32_t rows;
+    int32_t sequences;
+    int32_t outputs;         /* rows whose logits are wanted */
+    int32_t *token;          /* [rows] */
+    int32_t *position;       /* [rows] */
+    int32_t *slot;           /* [rows] */
+    int32_t *before;         /* [rows] the row with this sequence's previous position, or -1 */
+    int32_t *sequence_begin; /* [sequences + 1] into sequence_row */
+    int32_t *sequence_row;   /* [rows] rows of each sequence in ascending position */
+    int32_t *output_row;     /* [outputs] */
+};
+
+/* How many rows a step works on: a count of the window, read at every run, times a constant. */
+struct vv_rows {
+    const int32_t *count; /* &window->rows, &window->outputs */
+    size_t times;         /* 1; experts a token; streams … */
+};
+
+static inline size_t vv_rows(struct vv_rows rows) {
+    return (size_t)*rows.count * rows.times;
+}
