@@ -34,8 +34,8 @@ static inline size_t vv_rows(struct vv_rows rows) {
     return (size_t)*rows.count * rows.times;
 }
 
-/* The row of the window that holds the token `distance` positions before `row`'s, or -1: then it is in
- * the sequence's state, or before its start if the position would be negative. */
+/* The row of the window that holds the token `distance` positions before `row`'s, or -1: then it is
+ * in the sequence's state, or before its start if the position would be negative. */
 static inline int32_t vv_window_back(const struct vv_window *w, int32_t row, int32_t distance) {
     while (distance > 0 && row >= 0) {
         row = w->before[row];
