@@ -197,14 +197,23 @@ static void *copy_to_device(struct vv_weights *w, const struct vv_gguf_tensor *t
 
 /* ---- small tensors ---- */
 
-static const float *vector(struct vv_weights *w, const struct vv_gguf_tensor *t, size_t count) {
+static bool wrong_shape(struct vv_weights *w, const struct vv_gguf_tensor *t, size_t width,
+                        size_t rows, size_t slices) {
+    vv_weights_fail(
+        w, VV_ERROR_INVALID,
+        "%s: the tensor \"%s\" is %llu x %llu x %llu where the model's metadata ask for "
+        "%zu x %zu x %zu; the file is damaged or of another kind",
+        vv_gguf_path(w->file, t->shard), t->name, (unsigned long long)t->ne[0],
+        (unsigned long long)t->ne[1], (unsigned long long)t->ne[2], width, rows, slices);
+    return false;
+}
+
+static const float *vector(struct vv_weights *w, const struct vv_gguf_tensor *t, size_t width,
+                           size_t rows) {
     const struct vv_format *format = vv_format(t->type);
-    if (t->elements != count) {
-        vv_weights_fail(w, VV_ERROR_INVALID,
-                        "%s: the tensor \"%s\" has %llu values where the model's metadata ask for "
-                        "%zu; the file is damaged or of another kind",
-                        vv_gguf_path(w->file, t->shard), t->name, (unsigned long long)t->elements,
-                        count);
+    size_t count = width * rows;
+    if (t->ne[0] != width || t->elements != count) {
+        wrong_shape(w, t, width, rows, 1);
         return NULL;
     }
     if (!format) {
@@ -232,14 +241,15 @@ static const float *vector(struct vv_weights *w, const struct vv_gguf_tensor *t,
     return at;
 }
 
-const float *vv_weights_vector(struct vv_weights *weights, size_t count, const char *name, ...) {
+const float *vv_weights_vector(struct vv_weights *weights, size_t width, size_t rows,
+                               const char *name, ...) {
     char text[NAME_MAX_BYTES];
     va_list list;
     va_start(list, name);
     vsnprintf(text, sizeof text, name, list);
     va_end(list);
     const struct vv_gguf_tensor *t = need(weights, text);
-    return t ? vector(weights, t, count) : NULL;
+    return t ? vector(weights, t, width, rows) : NULL;
 }
 
 /* ---- matrices ---- */
@@ -248,13 +258,7 @@ static bool right_shape(struct vv_weights *w, const struct vv_gguf_tensor *t, si
                         size_t rows, size_t slices) {
     const struct vv_format *format = vv_format(t->type);
     if (t->ne[0] != width || t->ne[1] != rows || t->ne[2] != slices || t->ne[3] != 1) {
-        vv_weights_fail(
-            w, VV_ERROR_INVALID,
-            "%s: the tensor \"%s\" is %llu x %llu x %llu where the model's metadata ask "
-            "for %zu x %zu x %zu; the file is damaged or of another kind",
-            vv_gguf_path(w->file, t->shard), t->name, (unsigned long long)t->ne[0],
-            (unsigned long long)t->ne[1], (unsigned long long)t->ne[2], width, rows, slices);
-        return false;
+        return wrong_shape(w, t, width, rows, slices);
     }
     if (!format || format->arithmetic == VV_ARITHMETIC_NONE) {
         vv_weights_fail(w, VV_ERROR_UNSUPPORTED,
@@ -310,7 +314,7 @@ struct vv_weight *vv_weights_matrix(struct vv_weights *weights, size_t width, si
     snprintf(scale, sizeof scale, "%s.scale", text);
     const struct vv_gguf_tensor *s = vv_gguf_find_tensor(weights->file, scale);
     if (s) {
-        h->weight.scale = vector(weights, s, slices);
+        h->weight.scale = vector(weights, s, slices, 1);
     }
     return weights->device && !place(weights, h, t) ? NULL : &h->weight;
 }

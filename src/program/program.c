@@ -8,12 +8,19 @@
 /* One block holds the window and its arrays. */
 static struct vv_window *window_new(int32_t rows, int32_t outputs) {
     size_t n = (size_t)rows;
-    struct vv_window *w = calloc(1, sizeof *w + (6 * n + 1 + (size_t)outputs) * sizeof(int32_t));
+    struct vv_window *w = calloc(1, sizeof *w + (7 * n + 1 + (size_t)outputs) * sizeof(int32_t));
     if (w) {
         int32_t *at = (int32_t *)(void *)(w + 1);
-        *w = (struct vv_window){rows,           rows,          outputs,    at,
-                                at + n,         at + 2 * n,    at + 3 * n, at + 4 * n,
-                                at + 5 * n + 1, at + 6 * n + 1};
+        w->rows = w->sequences = rows;
+        w->outputs = outputs;
+        w->token = at;
+        w->position = at + n;
+        w->slot = at + 2 * n;
+        w->before = at + 3 * n;
+        w->sequence_row = at + 4 * n;
+        w->source = at + 5 * n;
+        w->sequence_begin = at + 6 * n;
+        w->output_row = at + 7 * n + 1;
     }
     return w;
 }

@@ -22,6 +22,7 @@ struct vv_window {
     int32_t *sequence_begin; /* [sequences + 1] into sequence_row */
     int32_t *sequence_row;   /* [rows] rows of each sequence in ascending position */
     int32_t *output_row;     /* [outputs] */
+    int32_t *source;         /* [rows] row of another program's buffer, or -1: see mtp_wide */
 };
 
 /* How many rows a step works on: a count of the window, read at every run, times a constant. */
