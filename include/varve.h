@@ -1,6 +1,6 @@
 /*
- * varve: runs sparse mixture-of-experts language models from GGUF files, with the same bits whatever
- * the window, the thread count or the instruction set.
+ * varve: runs sparse mixture-of-experts language models from GGUF files, with the same bits
+ * whatever the window, the thread count or the instruction set.
  *
  * Conventions
  *   - A function that can fail returns 0 or a negative VARVE_ERROR_… and fills `error` (never NULL)
@@ -8,9 +8,10 @@
  *     untouched unless said otherwise.
  *   - Handles are opaque; close functions accept NULL. A handle keeps what it was made from in use:
  *     close in the reverse order.
- *   - Text is bytes with a length; it may hold zeros. Strings given as `const char *` end with zero.
- *   - One handle may be used by one thread at a time; different handles by different threads. A model
- *     is read-only once open and may serve many sessions.
+ *   - Text is bytes with a length; it may hold zeros. Strings given as `const char *` end with
+ * zero.
+ *   - One handle may be used by one thread at a time; different handles by different threads. A
+ * model is read-only once open and may serve many sessions.
  *   - Nothing here prints, exits, or reads the environment.
  */
 #ifndef VARVE_H
@@ -150,7 +151,8 @@ struct varve_detokenizer;
 int varve_detokenizer_new(const struct varve_tokenizer *tokenizer, bool control_tokens,
                           struct varve_detokenizer **stream, struct varve_error *error);
 void varve_detokenizer_free(struct varve_detokenizer *stream);
-/* The text that is complete now; valid until the next call. An id outside the vocabulary: INVALID. */
+/* The text that is complete now; valid until the next call. An id outside the vocabulary: INVALID.
+ */
 int varve_detokenizer_push(struct varve_detokenizer *stream, int32_t id, const char **text,
                            size_t *length, struct varve_error *error);
 /* What is left at the end: an unfinished character becomes U+FFFD. */
@@ -171,8 +173,8 @@ int varve_stopper_push(struct varve_stopper *stopper, const char *text, size_t l
 
 struct varve_model;
 
-/* Opens the model of a file: its geometry, its weights, its vocabulary (if it has one). The file must
- * stay open. */
+/* Opens the model of a file: its geometry, its weights, its vocabulary (if it has one). The file
+ * must stay open. */
 int varve_model_open(const struct varve_file *file, varve_progress progress, void *context,
                      struct varve_model **model, struct varve_error *error);
 void varve_model_close(struct varve_model *model);
@@ -195,8 +197,8 @@ struct varve_message {
     const char *text;
     size_t length;
 };
-/* Appends the ids of a conversation in the family's chat layout, ready for an answer. A person's text
- * can never become a control token. */
+/* Appends the ids of a conversation in the family's chat layout, ready for an answer. A person's
+ * text can never become a control token. */
 int varve_chat_tokens(const struct varve_model *model, const struct varve_message *messages,
                       size_t count, bool thinking, struct varve_ids *ids,
                       struct varve_error *error);
@@ -206,16 +208,18 @@ int varve_chat_tokens(const struct varve_model *model, const struct varve_messag
 struct varve_session;
 
 struct varve_session_options {
-    uint32_t slots;   /* sequences held at once; 0: 1 */
-    uint32_t context; /* tokens a sequence may have; 0: the model's, at most 4096 */
-    uint32_t window;  /* rows evaluated together at most; 0: 512 */
-    uint32_t threads; /* 0: physical cores this process may use */
-    bool kv_f16;      /* keys and values in half precision: half the memory, other results */
+    uint32_t slots;         /* sequences held at once; 0: 1 */
+    uint32_t context;       /* tokens a sequence may have; 0: the model's, at most 4096 */
+    uint32_t window;        /* rows evaluated together at most; 0: 512 */
+    uint32_t logits;        /* rows of a window whose logits can be wanted at most; 0: 16 */
+    uint32_t threads;       /* 0: physical cores this process may use */
+    bool kv_f16;            /* keys and values in half precision: half the memory, other results */
     bool float_activations; /* validation: weights decoded exactly, float32 activations */
     bool all_barriers;      /* debugging: a barrier after every step; same results */
     bool mock_device;       /* tests: separate, locked memory and another weight order */
     bool observe;           /* keep inner tensors of the last window for varve_session_observed */
     bool mtp;               /* evaluate the MTP block beside the trunk */
+    bool profile;           /* time every step for varve_session_profile */
     const char *isa;        /* "portable", "avx2", "avx512"; NULL: the best here */
 };
 
@@ -228,8 +232,8 @@ struct varve_plan_line {
     const char *what; /* "weights (mapped)", "keys and values", … */
     uint64_t bytes, per_token;
 };
-/* The plan of a session with these options, without opening it: up to `room` lines; returns how many
- * there are. */
+/* The plan of a session with these options, without opening it: up to `room` lines; returns how
+ * many there are. */
 size_t varve_session_plan(const struct varve_model *model,
                           const struct varve_session_options *options,
                           struct varve_plan_line *lines, size_t room);
@@ -252,25 +256,30 @@ struct varve_row {
 };
 
 /*
- * Evaluates rows (tokens of any sequences in any order; a sequence's own in theirs) in windows of the
- * session's size. Logits wanted are appended in row order to what varve_session_logits gives, which
- * this call empties first; without observing at most the last `window` wanted rows are kept when
- * `sink` is NULL, and all are handed to it in order otherwise. Verify takes at most one window of at
- * most 16 rows a sequence. On an error the sequences touched are left empty.
+ * Evaluates rows (tokens of any sequences in any order; a sequence's own in theirs) in windows of
+ * the session's size. Every row whose logits are wanted is handed to `sink` in row order, if there
+ * is one; a sink's failure ends the evaluation and is returned. Verify takes one window of at most
+ * 16 rows a sequence. On an error the sequences touched are left empty.
  */
-typedef int (*varve_sink)(void *context, size_t row, const float *logits, struct varve_error *error);
+typedef int (*varve_sink)(void *context, size_t row, const float *logits,
+                          struct varve_error *error);
 int varve_session_evaluate(struct varve_session *session, const struct varve_row *rows,
                            size_t count, enum varve_mode mode, varve_sink sink, void *context,
                            struct varve_error *error);
-/* After a verify: slot's first `keep` rows become part of it, the others never were. Call it for every
- * slot of the window before the next evaluation. */
+/* After a verify: slot's first `keep` rows become part of it, the others never were. Call it for
+ * every slot of the window before the next evaluation. */
 int varve_session_commit(struct varve_session *session, uint32_t slot, uint32_t keep,
                          struct varve_error *error);
 /* Logits [vocabulary] of the i-th wanted row of the last window; NULL beyond them. */
 const float *varve_session_logits(const struct varve_session *session, size_t i);
 
-/* The MTP block over the rows of the last window of a session opened with `mtp`: see varve_observed
- * "mtp.logits". */
+/*
+ * Drafts the tokens that follow `token`, which itself follows the slot's last one, greedily with
+ * the model's MTP block (a session opened with `mtp`). The sequence does not change. `logits` NULL
+ * or [steps][vocabulary].
+ */
+int varve_session_draft(struct varve_session *session, uint32_t slot, int32_t token, uint32_t steps,
+                        int32_t *drafts /* [steps] */, float *logits, struct varve_error *error);
 
 /* An inner tensor of the last window: [rows][width]. Names: "hidden.3", "experts.0", "selected.2" …
  * (docs/architecture.md lists them). */
@@ -281,6 +290,16 @@ struct varve_observed {
 };
 int varve_session_observed(const struct varve_session *session, const char *name,
                            struct varve_observed *observed, struct varve_error *error);
+
+/* Time spent by class of step in all evaluations so far (a session opened with `profile`), of one
+ * thread; the last class is "waiting". Returns how many classes there are. */
+struct varve_profile_line {
+    const char *step_class;
+    size_t steps; /* a window */
+    double seconds;
+};
+size_t varve_session_profile(const struct varve_session *session, struct varve_profile_line *lines,
+                             size_t room);
 
 /* Bytes of the state of a slot in its serial form, the same for every device and window. */
 int varve_session_state(const struct varve_session *session, uint32_t slot, void *out, size_t room,
@@ -294,10 +313,10 @@ struct varve_logit_bias {
 };
 
 struct varve_sampling {
-    float temperature; /* 0: greedy */
-    int32_t top_k;     /* 0: off */
-    float top_p;       /* 1: off */
-    float min_p;       /* 0: off */
+    float temperature;                                             /* 0: greedy */
+    int32_t top_k;                                                 /* 0: off */
+    float top_p;                                                   /* 1: off */
+    float min_p;                                                   /* 0: off */
     float repetition_penalty, presence_penalty, frequency_penalty; /* 1, 0, 0: off */
     int32_t penalty_last_n; /* tokens of history that penalties see; -1: all, 0: none */
     bool temperature_last;  /* filters see the untempered distribution */

@@ -24,6 +24,7 @@ struct vv_state_part {
     uint32_t
         every; /* rows: tokens an entry covers; entry b is complete at length (b + 1) * every */
     uint32_t history; /* ring: entries that must survive */
+    uint32_t lag;     /* entries of positions below length - lag count (draft block: 1) */
 };
 
 /* Where a device put a part. Kernels index it with vv_state_at. */

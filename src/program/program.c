@@ -81,9 +81,10 @@ void *vv_program_memory(struct vv_program *program, size_t bytes) {
     if (program->failure.code != VV_OK) {
         return NULL;
     }
+    static _Alignas(64) char counted; /* stands for memory that is only counted */
     program->memory_bytes += bytes;
     if (!program->device) {
-        return NULL;
+        return &counted;
     }
     void *block = NULL;
     if (grow((void **)&program->memory, &program->memory_room, program->memory_count,
@@ -119,6 +120,15 @@ void vv_program_add(struct vv_program *program, const struct vv_operation *opera
     }
     memcpy(step.args, args, operation->args_bytes);
     program->steps[program->count++] = step;
+}
+
+void vv_program_fail(struct vv_program *program, int code, const char *format, ...) {
+    if (program->failure.code == VV_OK) {
+        va_list list;
+        va_start(list, format);
+        vv_fail_va(&program->failure, code, format, list);
+        va_end(list);
+    }
 }
 
 /* Chooses the step's variant and brings its weights into the order that the variant wants. */

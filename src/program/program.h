@@ -33,6 +33,9 @@ size_t vv_program_memory_bytes(const struct vv_program *program);
 void vv_program_add(struct vv_program *program, const struct vv_operation *operation,
                     const void *args, const char *what);
 
+/* Keeps a failure of whoever records as the program's first one. */
+void vv_program_fail(struct vv_program *program, int code, const char *format, ...) VV_PRINTF(3, 4);
+
 struct vv_program_options {
     bool all_barriers; /* one after every step, for debugging: results are equal */
     bool profile;      /* time every step */

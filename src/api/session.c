@@ -1,0 +1,260 @@
+#include "api/internal.h"
+#include "gguf/types.h"
+#include "program/program.h"
+#include "registry/operation.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct varve_session {
+    struct vv_session *session;
+    size_t slots, window, outputs;
+    struct vv_row *rows; /* [window] */
+};
+
+enum { CONTEXT_DEFAULT = 4096, WINDOW_DEFAULT = 512, LOGITS_DEFAULT = 16 };
+
+/* "avx2": everything up to it. 0 and a sentence: no such set. */
+static int features_of(const char *isa, uint32_t *features, struct vv_error *error) {
+    static const struct {
+        const char *name;
+        uint32_t features;
+    } sets[] = {
+        {"portable", VV_CPU_ANY}, {"avx2", VV_CPU_AVX2}, {"avx512", VV_CPU_AVX2 | VV_CPU_AVX512}};
+    if (!isa) {
+        *features = UINT32_MAX;
+        return VV_OK;
+    }
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+        if (strcmp(isa, sets[i].name) == 0) {
+            *features = sets[i].features;
+            return (sets[i].features & ~vv_cpu_features()) == 0
+                       ? VV_OK
+                       : vv_fail(error, VV_ERROR_UNSUPPORTED,
+                                 "this processor does not have %s; leave the choice to varve or "
+                                 "take \"portable\"",
+                                 isa);
+        }
+    }
+    return vv_fail(error, VV_ERROR_INVALID,
+                   "no instruction set is called \"%s\"; there are portable, avx2, avx512", isa);
+}
+
+static int translate(const struct varve_model *model, const struct varve_session_options *from,
+                     struct vv_session_options *to, struct vv_error *error) {
+    size_t context =
+        model->facts.context < CONTEXT_DEFAULT ? model->facts.context : CONTEXT_DEFAULT;
+    uint32_t slots = from->slots ? from->slots : 1;
+    uint32_t window = from->window ? from->window : WINDOW_DEFAULT;
+    uint32_t logits = from->logits ? from->logits : LOGITS_DEFAULT;
+    context = from->context ? from->context : context;
+    if (context > model->facts.context) {
+        return vv_fail(error, VV_ERROR_INVALID,
+                       "a context of %zu tokens is asked for; this model was made for up to %zu",
+                       context, model->facts.context);
+    }
+    window = window < context * slots ? window : (uint32_t)(context * slots);
+    *to = (struct vv_session_options){
+        .slots = slots,
+        .context = (uint32_t)context,
+        .window = window,
+        .outputs = logits < window ? logits : window,
+        .threads = from->threads,
+        .kv_type = from->kv_f16 ? VV_TYPE_F16 : VV_TYPE_F32,
+        .float_activations = from->float_activations,
+        .all_barriers = from->all_barriers,
+        .mock_device = from->mock_device,
+        .observe = from->observe,
+        .mtp = from->mtp,
+        .profile = from->profile,
+    };
+    if (from->mtp && model->facts.mtp_layers == 0) {
+        return vv_fail(error, VV_ERROR_UNSUPPORTED,
+                       "%s has no MTP block, so nothing can be drafted with it",
+                       vv_gguf_path(model->file->gguf, 0));
+    }
+    return features_of(from->isa, &to->features, error);
+}
+
+int varve_session_open(const struct varve_model *model, const struct varve_session_options *options,
+                       struct varve_session **session, struct varve_error *error) {
+    struct vv_session_options o;
+    int code = translate(model, options, &o, vv_internal(error));
+    if (code != VV_OK) {
+        return code;
+    }
+    struct varve_session *s = calloc(1, sizeof *s);
+    struct vv_row *rows = calloc(o.window, sizeof *rows);
+    if (!s || !rows) {
+        free(s);
+        free(rows);
+        return vv_fail_memory(vv_internal(error), o.window * sizeof *rows, "a session");
+    }
+    *s = (struct varve_session){NULL, o.slots, o.window, o.outputs, rows};
+    code = vv_session_new(model->file->gguf, model->family, model->geometry, &o, &s->session,
+                          vv_internal(error));
+    if (code != VV_OK) {
+        varve_session_close(s);
+        return code;
+    }
+    *session = s;
+    return VARVE_OK;
+}
+
+void varve_session_close(struct varve_session *session) {
+    if (session) {
+        vv_session_free(session->session);
+        free(session->rows);
+        free(session);
+    }
+}
+
+size_t varve_session_plan(const struct varve_model *model,
+                          const struct varve_session_options *options,
+                          struct varve_plan_line *lines, size_t room) {
+    struct vv_session_options o;
+    struct vv_session_bytes b;
+    struct vv_error ignored;
+    if (translate(model, options, &o, &ignored) != VV_OK ||
+        vv_session_measure(model->file->gguf, model->family, model->geometry, &o, &b, &ignored) !=
+            VV_OK) {
+        return 0;
+    }
+    const struct varve_plan_line all[] = {
+        {"weights (in the file)", vv_weights_bytes(model->weights), 0},
+        {"keys and values", b.growing, b.per_token},
+        {"recurrent state", b.fixed, 0},
+        {"activations of a window", b.activations, 0},
+    };
+    size_t count = sizeof all / sizeof *all;
+    for (size_t i = 0; i < count && i < room; i++) {
+        lines[i] = all[i];
+    }
+    return count;
+}
+
+size_t varve_session_length(const struct varve_session *session, uint32_t slot) {
+    return slot < session->slots ? vv_session_length(session->session, slot) : 0;
+}
+
+void varve_session_clear(struct varve_session *session, uint32_t slot) {
+    if (slot < session->slots) {
+        vv_session_clear(session->session, slot);
+    }
+}
+
+/* Takes rows until the window or its wanted logits are full. */
+static size_t take_window(struct varve_session *s, const struct varve_row *rows, size_t count) {
+    size_t n = 0, wanted = 0;
+    while (n < count && n < s->window) {
+        wanted += rows[n].logits;
+        if (wanted > s->outputs) {
+            break;
+        }
+        s->rows[n] = (struct vv_row){rows[n].slot, rows[n].token, rows[n].logits};
+        n++;
+    }
+    return n;
+}
+
+int varve_session_evaluate(struct varve_session *session, const struct varve_row *rows,
+                           size_t count, enum varve_mode mode, varve_sink sink, void *context,
+                           struct varve_error *error) {
+    enum vv_mode inner = mode == VARVE_VERIFY ? VV_VERIFY : VV_ADVANCE;
+    for (size_t at = 0; at < count;) {
+        size_t n = take_window(session, rows + at, count - at);
+        if (mode == VARVE_VERIFY && n < count) {
+            return vv_fail(vv_internal(error), VV_ERROR_INVALID,
+                           "%zu rows are more than one window, which a verification must fit in",
+                           count);
+        }
+        int code = vv_session_run(session->session, session->rows, n, inner, vv_internal(error));
+        size_t wanted = 0;
+        for (size_t r = at; code == VV_OK && sink && r < at + n; r++) {
+            if (rows[r].logits) {
+                code = sink(context, r, vv_session_logits(session->session, wanted++), error);
+            }
+        }
+        if (code != VV_OK) {
+            return code;
+        }
+        at += n;
+    }
+    return VARVE_OK;
+}
+
+int varve_session_commit(struct varve_session *session, uint32_t slot, uint32_t keep,
+                         struct varve_error *error) {
+    return vv_session_commit(session->session, slot, keep, vv_internal(error));
+}
+
+const float *varve_session_logits(const struct varve_session *session, size_t i) {
+    return vv_session_logits(session->session, i);
+}
+
+int varve_session_draft(struct varve_session *session, uint32_t slot, int32_t token, uint32_t steps,
+                        int32_t *drafts, float *logits, struct varve_error *error) {
+    return vv_session_draft(session->session, slot, token, steps, drafts, logits,
+                            vv_internal(error));
+}
+
+int varve_session_observed(const struct varve_session *session, const char *name,
+                           struct varve_observed *observed, struct varve_error *error) {
+    struct vv_observed o;
+    int code = vv_session_observed(session->session, name, &o, vv_internal(error));
+    if (code == VV_OK) {
+        *observed = (struct varve_observed){o.rows, o.width, o.f32, o.i32};
+    }
+    return code;
+}
+
+int varve_session_state(const struct varve_session *session, uint32_t slot, void *out, size_t room,
+                        size_t *bytes, struct varve_error *error) {
+    if (slot >= session->slots) {
+        return vv_fail(vv_internal(error), VV_ERROR_INVALID, "slot %u is asked for; there are %zu",
+                       slot, session->slots);
+    }
+    *bytes = vv_session_state(session->session, slot, out, room);
+    return VARVE_OK;
+}
+
+/* ---- profile ---- */
+
+static struct varve_profile_line *line_of(struct varve_profile_line *lines, size_t *count,
+                                          size_t room, const char *step_class) {
+    for (size_t i = 0; i < *count && i < room; i++) {
+        if (strcmp(lines[i].step_class, step_class) == 0) {
+            return &lines[i];
+        }
+    }
+    size_t at = (*count)++;
+    if (at >= room) {
+        return NULL;
+    }
+    lines[at] = (struct varve_profile_line){step_class, 0, 0};
+    return &lines[at];
+}
+
+size_t varve_session_profile(const struct varve_session *session, struct varve_profile_line *lines,
+                             size_t room) {
+    size_t count = 0;
+    double waited = 0;
+    const struct vv_program *p;
+    for (size_t i = 0; (p = vv_session_program(session->session, i)); i++) {
+        waited += vv_program_waited(p);
+        for (size_t k = 0; k < vv_program_steps(p); k++) {
+            struct vv_program_step step;
+            vv_program_step(p, k, &step);
+            struct varve_profile_line *line = line_of(lines, &count, room, step.class);
+            if (line) {
+                line->steps++;
+                line->seconds += step.seconds;
+            }
+        }
+    }
+    struct varve_profile_line *line = line_of(lines, &count, room, "waiting");
+    if (line) {
+        line->seconds = waited;
+    }
+    return count;
+}

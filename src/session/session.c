@@ -1,0 +1,239 @@
+#include "session/session.h"
+#include "gguf/types.h"
+#include "session/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- state ---- */
+
+static int declare_state(struct vv_session *s, struct vv_error *error) {
+    struct vv_state_options options = {s->options.kv_type, s->options.mtp};
+    s->part_count = s->family->state(s->geometry, &options, NULL);
+    s->parts = calloc(s->part_count, sizeof *s->parts);
+    s->views = calloc(s->part_count, sizeof *s->views);
+    if (s->part_count == 0 || !s->parts || !s->views) {
+        return vv_fail_memory(error, s->part_count * sizeof *s->parts, "the list of state parts");
+    }
+    s->family->state(s->geometry, &options, s->parts);
+    return VV_OK;
+}
+
+static int allocate_state(struct vv_session *s, struct vv_error *error) {
+    const struct vv_session_options *o = &s->options;
+    for (size_t i = 0; i < s->part_count; i++) {
+        struct vv_state_view *v = &s->views[i];
+        s->device->calls->layout(s->device, &s->parts[i], o->slots, o->context, VV_VERIFY_ROWS_MAX,
+                                 v);
+        v->base = s->device->calls->allocate(s->device, v->bytes);
+        if (!v->base) {
+            return vv_fail_memory(error, v->bytes,
+                                  "the state of the sequences (a smaller context needs less)");
+        }
+    }
+    return VV_OK;
+}
+
+/* ---- passes ---- */
+
+static void set_up_forward(const struct vv_session *s, enum vv_pass which, struct vv_forward *f) {
+    const struct vv_session_options *o = &s->options;
+    bool single = which == PASS_DRAFT;
+    size_t rows = o->window, verify = (size_t)o->slots * VV_VERIFY_ROWS_MAX;
+    if (which == PASS_VERIFY || which == PASS_COMMIT) {
+        rows = verify < rows ? verify : rows;
+    }
+    *f = (struct vv_forward){
+        .state = s->views,
+        .mode = which == PASS_VERIFY   ? VV_VERIFY
+                : which == PASS_COMMIT ? VV_COMMIT
+                                       : VV_ADVANCE,
+        .rows = single ? 1 : rows,
+        .outputs = single                                      ? 1
+                   : which == PASS_VERIFY && rows > o->outputs ? rows
+                                                               : o->outputs,
+        .context = o->context,
+        .float_activations = o->float_activations,
+        .observe = o->observe,
+        .mtp = o->mtp,
+        .draft = single,
+    };
+    f->sequences = f->rows < o->slots ? f->rows : o->slots;
+}
+
+static void record(const struct vv_session *s, enum vv_pass which, struct vv_forward *f) {
+    switch (which) {
+    case PASS_COMMIT:
+        s->family->commit(s->geometry, s->bound, f);
+        break;
+    case PASS_MTP:
+    case PASS_DRAFT:
+        s->family->mtp(s->geometry, s->bound, f);
+        break;
+    default:
+        s->family->trunk(s->geometry, s->bound, f);
+    }
+}
+
+int vv_session_pass(struct vv_session *s, enum vv_pass which, struct pass **pass,
+                    struct vv_error *error) {
+    struct pass *p = *pass = &s->passes[which];
+    if (p->program) {
+        return VV_OK;
+    }
+    set_up_forward(s, which, &p->forward);
+    if (which == PASS_MTP || which == PASS_DRAFT) {
+        p->forward.wide = s->passes[PASS_TRUNK].forward.wide;
+        p->forward.wide_rows = s->passes[PASS_TRUNK].forward.wide_rows;
+    }
+    int code = vv_program_new(s->device, (int32_t)p->forward.rows, (int32_t)p->forward.outputs,
+                              &p->program, error);
+    if (code != VV_OK) {
+        return code;
+    }
+    p->forward.program = p->program;
+    p->forward.window = vv_program_window(p->program);
+    record(s, which, &p->forward);
+    struct vv_program_options options = {s->options.all_barriers, s->options.profile};
+    code = vv_program_finish(p->program, &options, s->weights, error);
+    if (code == VV_OK && !s->device->shares_host_memory && p->forward.logits) {
+        size_t bytes = p->forward.outputs * s->facts.vocabulary * sizeof *p->logits;
+        p->logits = malloc(bytes);
+        code = p->logits ? VV_OK : vv_fail_memory(error, bytes, "logits");
+    }
+    if (code != VV_OK) {
+        vv_program_free(p->program);
+        free(p->forward.taps);
+        *p = (struct pass){0};
+    }
+    return code;
+}
+
+const struct vv_program *vv_session_program(const struct vv_session *session, size_t index) {
+    for (size_t i = 0; i < PASSES; i++) {
+        if (session->passes[i].program && index-- == 0) {
+            return session->passes[i].program;
+        }
+    }
+    return NULL;
+}
+
+/* ---- life ---- */
+
+static int open_device(struct vv_session *s, struct vv_error *error) {
+    struct vv_cpu_options cpu = {s->options.threads, s->options.features};
+    return s->options.mock_device ? vv_mock_device(&cpu, &s->device, error)
+                                  : vv_cpu_device(&cpu, &s->device, error);
+}
+
+static int bind(struct vv_session *s, const struct vv_gguf *file, struct vv_error *error) {
+    int code = vv_weights_new(file, s->device, &s->weights, error);
+    if (code == VV_OK) {
+        s->bound = s->family->bind(s->geometry, s->weights);
+        code = s->bound ? vv_weights_end(s->weights, error)
+                        : vv_fail_memory(error, sizeof *s, "the model's weights");
+    }
+    return code;
+}
+
+int vv_session_new(const struct vv_gguf *file, const struct vv_family *family, const void *geometry,
+                   const struct vv_session_options *options, struct vv_session **session,
+                   struct vv_error *error) {
+    struct vv_session *s = calloc(1, sizeof *s);
+    struct slot *slots = calloc(options->slots, sizeof *slots);
+    if (!s || !slots) {
+        free(s);
+        free(slots);
+        return vv_fail_memory(error, options->slots * sizeof *slots, "a session");
+    }
+    s->family = family;
+    s->geometry = geometry;
+    s->options = *options;
+    s->slots = slots;
+    family->facts(geometry, &s->facts);
+    struct pass *trunk;
+    int code = open_device(s, error);
+    code = code == VV_OK ? bind(s, file, error) : code;
+    code = code == VV_OK ? declare_state(s, error) : code;
+    code = code == VV_OK ? allocate_state(s, error) : code;
+    code = code == VV_OK ? vv_session_pass(s, PASS_TRUNK, &trunk, error) : code;
+    if (code != VV_OK) {
+        vv_session_free(s);
+        return code;
+    }
+    *session = s;
+    return VV_OK;
+}
+
+void vv_session_free(struct vv_session *s) {
+    if (!s) {
+        return;
+    }
+    for (size_t i = 0; i < PASSES; i++) {
+        vv_program_free(s->passes[i].program);
+        free(s->passes[i].forward.taps);
+        free(s->passes[i].logits);
+    }
+    for (size_t i = 0; s->views && s->device && i < s->part_count; i++) {
+        if (s->views[i].base) {
+            s->device->calls->release(s->device, s->views[i].base);
+        }
+    }
+    s->family->unbind(s->bound);
+    vv_weights_free(s->weights);
+    if (s->device) {
+        s->device->calls->close(s->device);
+    }
+    free(s->parts);
+    free(s->views);
+    free(s->slots);
+    free(s->shown);
+    free(s);
+}
+
+size_t vv_session_length(const struct vv_session *session, uint32_t slot) {
+    return session->slots[slot].length;
+}
+
+void vv_session_clear(struct vv_session *session, uint32_t slot) {
+    session->slots[slot] = (struct slot){0};
+}
+
+/* ---- the plan ---- */
+
+int vv_session_measure(const struct vv_gguf *file, const struct vv_family *family,
+                       const void *geometry, const struct vv_session_options *options,
+                       struct vv_session_bytes *bytes, struct vv_error *error) {
+    struct vv_session s = {.family = family, .geometry = geometry, .options = *options};
+    struct vv_forward f;
+    *bytes = (struct vv_session_bytes){0};
+    int code = declare_state(&s, error);
+    for (size_t i = 0; code == VV_OK && i < s.part_count; i++) {
+        const struct vv_state_part *p = &s.parts[i];
+        uint64_t entry = p->width * vv_type_info(p->type)->block_bytes;
+        uint64_t all = vv_state_entries(p, options->context, VV_VERIFY_ROWS_MAX) * entry;
+        if (p->kind == VV_STATE_ROWS) {
+            bytes->per_token += entry / p->every;
+            bytes->growing += all * options->slots;
+        } else {
+            bytes->fixed += all * options->slots;
+        }
+    }
+    code = code == VV_OK ? bind(&s, file, error) : code;
+    if (code == VV_OK) {
+        set_up_forward(&s, PASS_TRUNK, &f);
+        code = vv_program_new(NULL, (int32_t)f.rows, (int32_t)f.outputs, &f.program, error);
+    }
+    if (code == VV_OK) {
+        f.window = vv_program_window(f.program);
+        f.observe = false;
+        record(&s, PASS_TRUNK, &f);
+        bytes->activations = vv_program_memory_bytes(f.program);
+        vv_program_free(f.program);
+    }
+    family->unbind(s.bound);
+    vv_weights_free(s.weights);
+    free(s.parts);
+    free(s.views);
+    return code;
+}

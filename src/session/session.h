@@ -1,0 +1,73 @@
+/*
+ * A session: a model's weights on a device, and the state of up to some number of sequences (slots)
+ * that windows of rows move forward.
+ */
+#pragma once
+#include "model/model.h"
+
+struct vv_session;
+
+struct vv_session_options {
+    uint32_t slots, context, window, outputs; /* all 1 or more */
+    unsigned threads;                         /* 0: default */
+    uint32_t features;                        /* VV_CPU_… to use at most */
+    int kv_type;
+    bool float_activations, all_barriers, mock_device, observe, mtp, profile;
+};
+
+struct vv_row {
+    uint32_t slot;
+    int32_t token;
+    bool output; /* its logits are wanted */
+};
+
+/* `file` and `geometry` must outlive the session. */
+int vv_session_new(const struct vv_gguf *file, const struct vv_family *family, const void *geometry,
+                   const struct vv_session_options *options, struct vv_session **session,
+                   struct vv_error *error);
+void vv_session_free(struct vv_session *session);
+
+size_t vv_session_length(const struct vv_session *session, uint32_t slot);
+void vv_session_clear(struct vv_session *session, uint32_t slot);
+
+/* One window: at most `window` rows, `outputs` of them wanted; verify: at most VV_VERIFY_ROWS_MAX
+ * of a sequence. On failure the sequences touched are empty. */
+int vv_session_run(struct vv_session *session, const struct vv_row *rows, size_t count,
+                   enum vv_mode mode, struct vv_error *error);
+/* The first `keep` rows of a verified slot become part of it. */
+int vv_session_commit(struct vv_session *session, uint32_t slot, uint32_t keep,
+                      struct vv_error *error);
+/* Logits of the i-th wanted row of the last window; NULL beyond. Host memory, until the next run.
+ */
+const float *vv_session_logits(const struct vv_session *session, size_t i);
+
+/* Greedy drafts after `token`, by the model's MTP block; the sequence does not change. */
+int vv_session_draft(struct vv_session *session, uint32_t slot, int32_t token, uint32_t steps,
+                     int32_t *drafts, float *logits, struct vv_error *error);
+
+/* An inner tensor of the last window by name, as floats or integers that belong to the session. */
+struct vv_observed {
+    size_t rows, width;
+    const float *f32;
+    const int32_t *i32;
+};
+int vv_session_observed(struct vv_session *session, const char *name, struct vv_observed *observed,
+                        struct vv_error *error);
+
+/* The serial form of a slot's state: for each part in declared order its live entries, ascending.
+ * Returns its size; writes it if it fits. */
+size_t vv_session_state(const struct vv_session *session, uint32_t slot, void *out, size_t room);
+
+/* What a session would take. */
+struct vv_session_bytes {
+    uint64_t per_token;   /* of a sequence: entries that grow */
+    uint64_t growing;     /* all slots at full context */
+    uint64_t fixed;       /* all slots: recurrent state, rings */
+    uint64_t activations; /* of the largest window */
+};
+int vv_session_measure(const struct vv_gguf *file, const struct vv_family *family,
+                       const void *geometry, const struct vv_session_options *options,
+                       struct vv_session_bytes *bytes, struct vv_error *error);
+
+/* Programs of the session, for profiles and tests: index 0, 1, … until NULL. */
+const struct vv_program *vv_session_program(const struct vv_session *session, size_t index);
