@@ -1,0 +1,17 @@
+/* TQ2_0, 256 values: u8 qs[64]; f16 d. Value 128 n + 32 j + l has bits 2j and up of qs[32 n + l];
+ * value d * (code - 1). */
+#pragma once
+#include "quant/bits.h"
+
+VV_INLINE void vv_unpack_tq2_0(const uint8_t *block, size_t part, struct vv_segment *out) {
+    const uint8_t *qs = block + 32 * part;
+    out->d = vv_load_half(block + 64);
+    for (int k = 0; k < 8; k++) {
+        out->scale[k] = 1;
+    }
+    for (int j = 0; j < 4; j++) {
+        for (int l = 0; l < 32; l++) {
+            out->w[32 * j + l] = (int16_t)((qs[l] >> 2 * j & 3) - 1);
+        }
+    }
+}
