@@ -43,3 +43,17 @@ static inline void *vv_state_at(const struct vv_state_view *v, int32_t slot, int
     size_t entry = v->ring ? (size_t)index % v->ring : (size_t)index;
     return v->base + (size_t)slot * v->slot_stride + entry * v->entry_stride;
 }
+
+/* Entries that a part needs for a sequence of up to `tokens` tokens of which up to `window` may
+ * still be taken back (a verify window's rows). */
+static inline size_t vv_state_entries(const struct vv_state_part *part, uint32_t tokens,
+                                      uint32_t window) {
+    switch (part->kind) {
+    case VV_STATE_FIXED:
+        return 1;
+    case VV_STATE_RING:
+        return (size_t)part->history + window;
+    default:
+        return ((size_t)tokens + part->every - 1) / part->every;
+    }
+}

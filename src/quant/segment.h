@@ -16,9 +16,9 @@
 typedef int16_t vv_words16 __attribute__((vector_size(32)));
 
 /*
- * Super-block formats: value i is d * scale[i / 16] * w[i] - dmin * min[i / 16]. d is the contract's
- * d' (the power of two is in it); sub-scales that cover 32 values stand twice. min and dmin are
- * set in formats with an offset alone.
+ * Super-block formats: value i is d * scale[i / 16] * w[i] - dmin * min[i / 16]. d is the
+ * contract's d' (the power of two is in it); sub-scales that cover 32 values stand twice. min and
+ * dmin are set in formats with an offset alone.
  *
  * Block formats: value i is step_d[i / step] * w[i] + step_m[i / step], step being 16 for NVFP4 and
  * 32 for all others (a scale that covers more stands several times). step_m is set in formats with

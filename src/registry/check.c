@@ -112,7 +112,7 @@ struct vv_window *vv_check_window(struct vv_check *check, int32_t rows, int32_t 
                                   const int32_t *first, int32_t vocabulary) {
     size_t n = (size_t)rows, s = (size_t)sequences;
     struct vv_window *w = vv_check_memory(check, sizeof *w);
-    *w = (struct vv_window){rows, sequences, rows, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
+    *w = (struct vv_window){.rows = rows, .sequences = sequences, .outputs = rows};
     int32_t **arrays[] = {&w->token,  &w->position,     &w->slot,
                           &w->before, &w->sequence_row, &w->output_row};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {

@@ -79,7 +79,7 @@ uint32_t vv_cpu_features(void);
 /*
  * The variant that runs `args` on a CPU with `features`: the last one in the table that is exact,
  * fits, has what it needs and takes weights in the order they lie in (or, with `pack`, in an order
- * of its own, preferred then). Never NULL: the reference serves everything.
+ * of its own, preferred then). NULL: none takes weights that lie as these do.
  */
 const struct vv_variant *vv_choose_variant(const struct vv_operation *operation, const void *args,
                                            uint32_t features, bool pack);

@@ -43,5 +43,5 @@ const struct vv_variant *vv_choose_variant(const struct vv_operation *operation,
             packed = v;
         }
     }
-    return packed ? packed : best ? best : operation->variants;
+    return packed ? packed : best;
 }

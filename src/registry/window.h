@@ -22,6 +22,7 @@ struct vv_window {
     int32_t *sequence_begin; /* [sequences + 1] into sequence_row */
     int32_t *sequence_row;   /* [rows] rows of each sequence in ascending position */
     int32_t *output_row;     /* [outputs] */
+    int32_t *source;         /* [rows] row of another program's buffer, or -1: see mtp_wide */
 };
 
 /* How many rows a step works on: a count of the window, read at every run, times a constant. */
@@ -34,8 +35,8 @@ static inline size_t vv_rows(struct vv_rows rows) {
     return (size_t)*rows.count * rows.times;
 }
 
-/* The row of the window that holds the token `distance` positions before `row`'s, or -1: then it is in
- * the sequence's state, or before its start if the position would be negative. */
+/* The row of the window that holds the token `distance` positions before `row`'s, or -1: then it is
+ * in the sequence's state, or before its start if the position would be negative. */
 static inline int32_t vv_window_back(const struct vv_window *w, int32_t row, int32_t distance) {
     while (distance > 0 && row >= 0) {
         row = w->before[row];
