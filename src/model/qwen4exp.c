@@ -255,18 +255,13 @@ static void gdn_state(struct pass *p, const struct delta_net *w, size_t layer,
 
 /* An entry of the ring holds alpha, then beta. */
 static void keep_gates(struct pass *p, size_t layer) {
-    size_t bytes = p->g->value_heads * sizeof(float);
     struct vv_cache_write args = {.from = p->alpha,
                                   .row_stride = p->g->value_heads,
                                   .to = *state(p, p->map->layer[layer].gates),
                                   .window = p->f->window,
-                                  .rows = vv_all_rows(p->f, 1)};
-    args.to.width = p->g->value_heads;
-    vv_step(p->f, &vv_cache_write, &args, "blk.%zu.ssm_alpha", layer);
-    args.from = p->beta;
-    args.to.base += bytes;
-    args.to.bytes -= bytes;
-    vv_step(p->f, &vv_cache_write, &args, "blk.%zu.ssm_beta", layer);
+                                  .rows = vv_all_rows(p->f, 1),
+                                  .second = p->beta};
+    vv_step(p->f, &vv_cache_write, &args, "blk.%zu.gdn_gates", layer);
 }
 
 static void delta_net(struct pass *p, const struct delta_net *w, size_t layer) {
