@@ -34,7 +34,7 @@ static const char *const reading_name[READINGS] = {
 static void put(const struct vv_cache_write *a, enum reading how, int32_t sequence, int32_t row,
                 const struct vv_state_view *to) {
     const struct vv_window *w = a->window;
-    int32_t position = w->position[row];
+    int32_t position = w->position[row] + a->shift;
     int64_t entry = how == ROW_AS_ENTRY ? row : how == NEXT_ENTRY ? position + 1 : position;
     int32_t slot = how == SEQUENCE_AS_SLOT ? sequence : w->slot[row];
     size_t source = (size_t)(how == SOURCE_BY_POSITION ? position % w->rows : row);
@@ -88,8 +88,10 @@ static struct vv_cache_write make(struct vv_check *check, const struct shape *s)
     struct vv_window *w = vv_check_window(check, s->rows, s->rows < 3 ? 1 : 3, first, 10);
     vv_check_turn_slots(w, SLOTS);
     size_t part = s->halves ? s->width / 2 : s->width;
-    struct vv_cache_write a = {
-        .row_stride = part + vv_check_below(check, 4), .window = w, .rows = {&w->rows, 1}};
+    struct vv_cache_write a = {.row_stride = part + vv_check_below(check, 4),
+                               .window = w,
+                               .rows = {&w->rows, 1},
+                               .shift = s->rows % 2};
     size_t all = ((size_t)s->rows - 1) * a.row_stride + part;
     a.from = values(check, all);
     a.second = s->halves ? values(check, all) : NULL;

@@ -37,7 +37,7 @@ static int write_part(int type, const void *from, void *entry, size_t at, size_t
 }
 
 static int write_row(const struct vv_cache_write *a, size_t row) {
-    void *entry = vv_state_at(&a->to, a->window->slot[row], a->window->position[row]);
+    void *entry = vv_state_at(&a->to, a->window->slot[row], a->window->position[row] + a->shift);
     size_t at = row * a->row_stride, n = a->second ? a->to.width / 2 : a->to.width;
     int error = write_part(a->to.type, (const uint32_t *)a->from + at, entry, 0, n);
     if (error == VV_OK && a->second) {
