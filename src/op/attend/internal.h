@@ -1,0 +1,64 @@
+/*
+ * The operation's variants, and the attention core that they are made of. The core knows more than
+ * the operation asks for: several runs of keys and a sink (docs/arithmetic.md, section 5), which
+ * the golden tests exercise.
+ */
+#pragma once
+#include "op/attend/contract.h"
+#include "registry/check.h"
+
+enum { VV_ATTEND_CHUNK = 64 }; /* slots that form a chunk */
+
+/* A run of keys and values of one key/value head, ascending in slot. */
+struct vv_attend_run {
+    const uint8_t *k, *v;      /* entry 0 */
+    size_t k_stride, v_stride; /* bytes from entry to entry */
+    int k_type, v_type;        /* VV_TYPE_F32 or VV_TYPE_F16 */
+    size_t slot;               /* of the first key; the others follow */
+    size_t count;              /* keys */
+    const int32_t *block;      /* [blocks] the first blocks · ratio keys are their entries */
+    size_t blocks, ratio;
+    size_t next; /* entry of the key after those; the others follow */
+};
+
+/* Query heads that share their keys. */
+struct vv_attend_heads {
+    const float *q; /* [heads][width] */
+    size_t heads, width;
+    float scale;
+    const struct vv_attend_run *run; /* [runs] */
+    size_t runs;
+    const float *sink; /* [heads], or NULL: none */
+    float *y;          /* [heads][width] = o · (1 / l) */
+};
+
+/* The entry of key i of a run. */
+static inline size_t vv_attend_entry(const struct vv_attend_run *run, size_t i) {
+    size_t listed = run->blocks * run->ratio;
+    if (i < listed) {
+        return (size_t)run->block[i / run->ratio] * run->ratio + i % run->ratio;
+    }
+    return run->next + (i - listed);
+}
+
+/* The keys that `row` sees of a key/value head, as one run; VV_ERROR_INVALID as the contract says.
+ */
+int vv_attend_keys(const struct vv_attend *a, size_t row, size_t kv_head,
+                   struct vv_attend_run *run);
+
+int vv_attend_core_reference(const struct vv_attend_heads *h);
+int vv_attend_core_portable(const struct vv_attend_heads *h);
+int vv_attend_core_portable_avx2(const struct vv_attend_heads *h);
+int vv_attend_core_portable_avx512(const struct vv_attend_heads *h);
+
+int vv_attend_reference(const void *args, size_t begin, size_t end);
+int vv_attend_portable(const void *args, size_t begin, size_t end);
+int vv_attend_portable_avx2(const void *args, size_t begin, size_t end);
+int vv_attend_portable_avx512(const void *args, size_t begin, size_t end);
+
+struct vv_attend_shape {
+    size_t heads, kv_heads, width, keys, calls; /* keys a row sees at most; calls a token */
+};
+extern const struct vv_attend_shape vv_attend_shapes[]; /* ends with {0} */
+
+void vv_attend_check(struct vv_check *check);

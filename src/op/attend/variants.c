@@ -1,0 +1,71 @@
+#include "gguf/types.h"
+#include "op/attend/internal.h"
+
+int vv_attend_keys(const struct vv_attend *a, size_t row, size_t kv_head,
+                   struct vv_attend_run *run) {
+    int32_t slot = a->window->slot[row];
+    size_t length = (size_t)a->window->position[row] + 1, head = kv_head * a->width;
+    *run = (struct vv_attend_run){
+        .k = (uint8_t *)vv_state_at(&a->k, slot, 0) + head * (a->k.type == VV_TYPE_F16 ? 2 : 4),
+        .v = (uint8_t *)vv_state_at(&a->v, slot, 0) + head * (a->v.type == VV_TYPE_F16 ? 2 : 4),
+        .k_stride = a->k.entry_stride,
+        .v_stride = a->v.entry_stride,
+        .k_type = a->k.type,
+        .v_type = a->v.type,
+        .count = length,
+        .ratio = 1,
+    };
+    if (a->list) {
+        size_t seen = length / a->ratio, listed = (size_t)a->listed[row];
+        run->block = a->list + row * a->keep;
+        run->blocks = listed;
+        run->ratio = a->ratio;
+        run->next = seen * a->ratio;
+        run->count = listed * a->ratio + (length - run->next);
+        for (size_t i = 0; i < listed; i++) {
+            if (listed > a->keep || (uint32_t)run->block[i] >= seen) {
+                return VV_ERROR_INVALID;
+            }
+        }
+    }
+    return run->count > 0 ? VV_OK : VV_ERROR_INVALID;
+}
+
+static size_t units(const void *args) {
+    const struct vv_attend *a = args;
+    return vv_rows(a->rows) * a->heads;
+}
+
+static size_t buffers(const void *args, struct vv_buffer *out) {
+    const struct vv_attend *a = args;
+    size_t rows = vv_rows(a->rows), n = rows * a->heads * a->width * sizeof(float);
+    size_t gate = (rows - 1) * a->gate_row + (a->heads - 1) * a->gate_head + a->width;
+    if (out) {
+        out[0] = (struct vv_buffer){a->q, n, true, false};
+        out[1] = (struct vv_buffer){a->gate, rows ? gate * sizeof(float) : 0, true, false};
+        out[2] = (struct vv_buffer){a->k.base, a->k.bytes, true, false};
+        out[3] = (struct vv_buffer){a->v.base, a->v.bytes, true, false};
+        out[4] = (struct vv_buffer){a->y, n, false, true};
+    }
+    if (out && a->list) {
+        out[5] = (struct vv_buffer){a->list, rows * a->keep * sizeof(int32_t), true, false};
+        out[6] = (struct vv_buffer){a->listed, rows * sizeof(int32_t), true, false};
+    }
+    return a->list ? 7 : 5;
+}
+
+static const struct vv_variant variants[] = {
+    {"attend/reference", VV_CPU_ANY, true, NULL, NULL, vv_attend_reference},
+    {"attend/portable", VV_CPU_ANY, true, NULL, NULL, vv_attend_portable},
+#if defined(__x86_64__)
+    {"attend/portable_avx2", VV_CPU_AVX2, true, NULL, NULL, vv_attend_portable_avx2},
+    {"attend/portable_avx512", VV_CPU_AVX512, true, NULL, NULL, vv_attend_portable_avx512},
+#endif
+    {0},
+};
+
+const struct vv_operation vv_attend = {"attend", sizeof(struct vv_attend), units, buffers, NULL,
+                                       variants};
+
+static const struct vv_operation *const operations[] = {&vv_attend, NULL};
+const struct vv_operation_folder vv_folder_attend = {"attend", operations, vv_attend_check};

@@ -1,0 +1,33 @@
+#include "op/top_k/contract.h"
+#include "op/top_k/internal.h"
+
+static size_t units(const void *args) {
+    return vv_rows(((const struct vv_top_k *)args)->rows);
+}
+
+static size_t buffers(const void *args, struct vv_buffer *out) {
+    const struct vv_top_k *a = args;
+    size_t rows = vv_rows(a->rows);
+    if (out) {
+        out[0] = (struct vv_buffer){a->score, rows * a->stride * sizeof(float), true, false};
+        out[1] = (struct vv_buffer){a->list, rows * a->keep * sizeof(int32_t), false, true};
+        out[2] = (struct vv_buffer){a->listed, rows * sizeof(int32_t), false, true};
+    }
+    return 3;
+}
+
+static const struct vv_variant variants[] = {
+    {"top_k/reference", VV_CPU_ANY, true, NULL, NULL, vv_top_k_reference},
+    {"top_k/portable", VV_CPU_ANY, true, NULL, NULL, vv_top_k_portable},
+#if defined(__x86_64__)
+    {"top_k/portable_avx2", VV_CPU_AVX2, true, NULL, NULL, vv_top_k_portable_avx2},
+    {"top_k/portable_avx512", VV_CPU_AVX512, true, NULL, NULL, vv_top_k_portable_avx512},
+#endif
+    {0},
+};
+
+const struct vv_operation vv_top_k = {"top_k", sizeof(struct vv_top_k), units, buffers, NULL,
+                                      variants};
+
+static const struct vv_operation *const operations[] = {&vv_top_k, NULL};
+const struct vv_operation_folder vv_folder_top_k = {"top_k", operations, vv_top_k_check};
