@@ -13,8 +13,8 @@ VV_INLINE void vv_unpack_iq4_xs(const uint8_t *block, size_t part, struct vv_seg
         out->scale[2 * k] = out->scale[2 * k + 1] = (int16_t)((int)(low | high << 4) - 32);
     }
     for (int k = 0; k < 4; k++) {
-        uint8_t n[32];
-        vv_nibbles(qs + 16 * k, n);
-        vv_look_up(vv_iq4nl_values, n, out->w + 32 * k);
+        vv_bytes16 n = vv_load_bytes(qs + 16 * k);
+        vv_look_up(vv_iq4nl_values, n & 15, &out->group[2 * k]);
+        vv_look_up(vv_iq4nl_values, n >> 4, &out->group[2 * k + 1]);
     }
 }

@@ -14,9 +14,11 @@ VV_INLINE void vv_unpack_q2_k(const uint8_t *block, size_t part, struct vv_segme
         out->scale[k] = sc[k] & 15;
         out->min[k] = sc[k] >> 4;
     }
-    for (int j = 0; j < 4; j++) {
-        for (int l = 0; l < 32; l++) {
-            out->w[32 * j + l] = qs[l] >> 2 * j & 3;
+    for (int l = 0; l < 2; l++) {
+        vv_words16 q;
+        vv_load_words(qs + 16 * l, &q);
+        for (int j = 0; j < 4; j++) {
+            out->group[2 * j + l] = q >> 2 * j & 3;
         }
     }
 }

@@ -13,10 +13,13 @@ VV_INLINE void vv_unpack_q3_k(const uint8_t *block, size_t part, struct vv_segme
         int low = packed[k] >> 4 * part & 15, high = packed[8 + k % 4] >> (4 * part + k / 4 * 2) & 3;
         out->scale[k] = (int16_t)((low | high << 4) - 32);
     }
-    for (size_t j = 0; j < 4; j++) {
-        for (int l = 0; l < 32; l++) {
-            int high = hm[l] >> (4 * part + j) & 1;
-            out->w[32 * j + (size_t)l] = (int16_t)((qs[l] >> 2 * j & 3) + 4 * high - 4);
+    for (int l = 0; l < 2; l++) {
+        vv_words16 q, high;
+        vv_load_words(qs + 16 * l, &q);
+        vv_load_words(hm + 16 * l, &high);
+        high >>= 4 * (int)part;
+        for (int j = 0; j < 4; j++) {
+            out->group[2 * j + l] = ((q >> 2 * j & 3) | (high >> j & 1) << 2) - 4;
         }
     }
 }
