@@ -1,5 +1,5 @@
-/* IQ4_XS, 256 values: f16 d; u16 sh; u8 sl[4]; u8 qs[128]. Group k of 32 values: 16 bytes of qs as in
- * IQ4_NL; sub-scale: low four bits a nibble of sl, high two at bit 2k of sh, minus 32. */
+/* IQ4_XS, 256 values: f16 d; u16 sh; u8 sl[4]; u8 qs[128]. Group k of 32 values: 16 bytes of qs as
+ * in IQ4_NL; sub-scale: low four bits a nibble of sl, high two at bit 2k of sh, minus 32. */
 #pragma once
 #include "quant/bits.h"
 #include "quant/tables.h"
