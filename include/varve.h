@@ -76,7 +76,7 @@ void varve_file_info(const struct varve_file *file, struct varve_file_info *info
 struct varve_key {
     const char *name;
     size_t name_length;
-    const char *type; /* "u32", "f32", "bool", "string", … */
+    const char *type; /* "uint32", "float32", "bool", "string", …; of an array's elements */
     bool array;
     uint64_t count;
 };
@@ -176,7 +176,8 @@ void varve_detokenizer_free(struct varve_detokenizer *stream);
 int varve_detokenizer_push(struct varve_detokenizer *stream, int32_t id, const char **text,
                            size_t *length, struct varve_error *error);
 /* What is left at the end: an unfinished character becomes U+FFFD. */
-void varve_detokenizer_end(struct varve_detokenizer *stream, const char **text, size_t *length);
+int varve_detokenizer_end(struct varve_detokenizer *stream, const char **text, size_t *length,
+                          struct varve_error *error);
 
 /* Stop strings in a stream: nothing of a stop is ever delivered, everything else is. */
 struct varve_stopper;

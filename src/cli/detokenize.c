@@ -33,7 +33,9 @@ static int detokenize(const struct line_context *c, const int32_t *ids, size_t c
         }
     }
     if (code == VARVE_OK) {
-        varve_detokenizer_end(stream, &text, &length);
+        code = varve_detokenizer_end(stream, &text, &length, error);
+    }
+    if (code == VARVE_OK) {
         sink(context, text, length);
     }
     varve_detokenizer_free(stream);

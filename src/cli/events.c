@@ -1,5 +1,6 @@
 /* What is told of an answer. docs/cli.md describes the JSON lines. */
 #include "json.h"
+#include "metadata.h"
 #include "output.h"
 #include "report.h"
 #include "run.h"
@@ -42,11 +43,12 @@ static int line_now(json_t *event) {
 
 static json_t *json_sampling(const struct varve_sampling *s) {
     return json_pack("{s:f, s:i, s:f, s:f, s:f, s:f, s:f, s:i, s:I}", "temperature",
-                     (double)s->temperature, "top_k", s->top_k, "top_p", (double)s->top_p, "min_p",
-                     (double)s->min_p, "repetition_penalty", (double)s->repetition_penalty,
-                     "presence_penalty", (double)s->presence_penalty, "frequency_penalty",
-                     (double)s->frequency_penalty, "penalty_last_n", s->penalty_last_n, "seed",
-                     (json_int_t)s->seed);
+                     shortest((double)s->temperature), "top_k", s->top_k, "top_p",
+                     shortest((double)s->top_p), "min_p", shortest((double)s->min_p),
+                     "repetition_penalty", shortest((double)s->repetition_penalty),
+                     "presence_penalty", shortest((double)s->presence_penalty), "frequency_penalty",
+                     shortest((double)s->frequency_penalty), "penalty_last_n", s->penalty_last_n,
+                     "seed", (json_int_t)s->seed);
 }
 
 int event_start(const struct run *run) {

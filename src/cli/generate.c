@@ -124,8 +124,8 @@ static int write_rest(struct run *run) {
     size_t length = 0, out_length = 0;
     bool stopped;
     if (run->finish != FINISH_STOP) {
-        varve_detokenizer_end(run->detokenizer, &text, &length);
-        if (varve_stopper_push(run->stopper, text, length, true, &out, &out_length, &stopped,
+        if (varve_detokenizer_end(run->detokenizer, &text, &length, &error) != VARVE_OK ||
+            varve_stopper_push(run->stopper, text, length, true, &out, &out_length, &stopped,
                                &error) != VARVE_OK) {
             return fail("%s", error.message);
         }

@@ -7,8 +7,12 @@
 enum { COLUMNS = 88, HELP_COLUMN = 29 };
 
 static const char *const group_names[GROUP_COUNT] = {
-    [GROUP_INPUT] = "Input",   [GROUP_MODEL] = "Model",       [GROUP_SAMPLING] = "Choice of tokens",
-    [GROUP_OUTPUT] = "Output", [GROUP_CHECKING] = "Checking", [GROUP_GENERAL] = "General",
+    [GROUP_INPUT] = "Input",
+    [GROUP_MEMORY] = "Memory and speed",
+    [GROUP_SAMPLING] = "Choice of tokens",
+    [GROUP_OUTPUT] = "Output",
+    [GROUP_CHECKING] = "Checking",
+    [GROUP_GENERAL] = "General",
 };
 
 /* Prints words, the first at column `at`, broken at blanks; further lines are indented by it. */

@@ -1,6 +1,7 @@
 /* What `varve inspect --json` gives to a program. */
 #include "inspect.h"
 #include "json.h"
+#include "metadata.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -22,7 +23,7 @@ static json_t *json_value(const struct varve_value *value) {
     case VARVE_SIGNED:
         return json_integer(value->i);
     case VARVE_FLOAT:
-        return isfinite(value->f) ? json_real(value->f) : json_null();
+        return isfinite(value->f) ? json_real(shortest(value->f)) : json_null();
     case VARVE_BOOL:
         return json_boolean(value->u != 0);
     case VARVE_STRING:

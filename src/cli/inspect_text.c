@@ -1,5 +1,6 @@
 /* What `varve inspect` shows to a person. */
 #include "inspect.h"
+#include "metadata.h"
 #include "output.h"
 #include "utf8.h"
 
@@ -56,7 +57,7 @@ static void print_value(const struct varve_value *value, bool full) {
         output_format("%lld", (long long)value->i);
         break;
     case VARVE_FLOAT:
-        output_format("%.9g", value->f);
+        output_format("%.9g", shortest(value->f));
         break;
     case VARVE_BOOL:
         output_format("%s", value->u ? "true" : "false");

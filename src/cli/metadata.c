@@ -1,5 +1,7 @@
 #include "metadata.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool file_value(const struct varve_file *file, const char *name, struct varve_value *value) {
@@ -37,4 +39,16 @@ bool file_number(const struct varve_file *file, const char *name, double *number
         break;
     }
     return false;
+}
+
+double shortest(double x) {
+    char text[40];
+    for (int digits = 6; digits <= 9; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, x);
+        double y = strtod(text, NULL);
+        if ((float)y == (float)x && (double)(float)x == x) {
+            return y;
+        }
+    }
+    return x;
 }

@@ -8,3 +8,7 @@ bool file_value(const struct varve_file *file, const char *name, struct varve_va
 
 /* The same as a number; false also if it is none. */
 bool file_number(const struct varve_file *file, const char *name, double *number);
+
+/* The number with the fewest digits that is the same float32 (0.8 for 0.800000011920929); `x`
+ * itself if it is no float32. */
+double shortest(double x);

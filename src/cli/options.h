@@ -37,7 +37,7 @@ enum option_kind {
 
 enum option_group {
     GROUP_INPUT,
-    GROUP_MODEL,
+    GROUP_MEMORY,
     GROUP_SAMPLING,
     GROUP_OUTPUT,
     GROUP_CHECKING,
