@@ -1,1 +1,339 @@
-#pragma once
+/*
+ * varve: runs sparse mixture-of-experts language models from GGUF files, with the same bits whatever
+ * the window, the thread count or the instruction set.
+ *
+ * Conventions
+ *   - A function that can fail returns 0 or a negative VARVE_ERROR_… and fills `error` (never NULL)
+ *     with one sentence that says what, where, and what to do. On failure output arguments are
+ *     untouched unless said otherwise.
+ *   - Handles are opaque; close functions accept NULL. A handle keeps what it was made from in use:
+ *     close in the reverse order.
+ *   - Text is bytes with a length; it may hold zeros. Strings given as `const char *` end with zero.
+ *   - One handle may be used by one thread at a time; different handles by different threads. A model
+ *     is read-only once open and may serve many sessions.
+ *   - Nothing here prints, exits, or reads the environment.
+ */
+#ifndef VARVE_H
+#define VARVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* "0.1.0" */
+const char *varve_version(void);
+
+/* ---- errors -------------------------------------------------------------------------------- */
+
+enum {
+    VARVE_OK = 0,
+    VARVE_ERROR_NOT_FINITE = -1,  /* the model computed a NaN or an infinity: the layer is named */
+    VARVE_ERROR_INVALID = -2,     /* an argument or a file breaks a rule */
+    VARVE_ERROR_IO = -3,          /* the system refused to read or write */
+    VARVE_ERROR_MEMORY = -4,      /* no memory left */
+    VARVE_ERROR_UNSUPPORTED = -5, /* understood, and not available here */
+    VARVE_ERROR_CANCELLED = -6,   /* a progress callback asked to stop */
+};
+
+struct varve_error {
+    int code;
+    char message[1000]; /* printable UTF-8, one line */
+};
+
+/* Progress of long work: `done` of `total` in units of `what` ("loading", bytes). Return false to
+ * cancel. May be NULL. */
+typedef bool (*varve_progress)(void *context, const char *what, uint64_t done, uint64_t total);
+
+/* ---- files: any GGUF, of a known architecture or not --------------------------------------- */
+
+struct varve_file;
+
+/* Opens a GGUF file, or all shards of a split one by any of them, and checks everything that its
+ * header says. `read`: plain reads instead of a memory mapping. */
+int varve_file_open(const char *path, bool read, struct varve_file **file,
+                    struct varve_error *error);
+void varve_file_close(struct varve_file *file);
+
+struct varve_file_info {
+    uint32_t version, shards;
+    uint64_t bytes; /* of all shards */
+    size_t keys, tensors;
+    const char *architecture; /* "" if the file names none; ends with zero, made printable */
+};
+void varve_file_info(const struct varve_file *file, struct varve_file_info *info);
+
+/* A metadata value. Arrays have `count` elements of `type`; scalars count 1. */
+struct varve_key {
+    const char *name;
+    size_t name_length;
+    const char *type; /* "u32", "f32", "bool", "string", … */
+    bool array;
+    uint64_t count;
+};
+void varve_file_key(const struct varve_file *file, size_t index, struct varve_key *key);
+
+enum varve_kind { VARVE_UNSIGNED, VARVE_SIGNED, VARVE_FLOAT, VARVE_BOOL, VARVE_STRING };
+struct varve_value {
+    enum varve_kind kind;
+    uint64_t u;
+    int64_t i;
+    double f;
+    const char *text; /* not ended by zero */
+    size_t length;
+};
+/* Element `element` of key `index`; both must be in range. */
+void varve_file_value(const struct varve_file *file, size_t index, uint64_t element,
+                      struct varve_value *value);
+
+struct varve_tensor {
+    const char *name;
+    const char *type; /* "Q4_K" */
+    uint32_t dimensions;
+    uint64_t ne[4]; /* fastest first; 1 beyond `dimensions` */
+    uint64_t elements, bytes, offset;
+    uint32_t shard;
+    bool used; /* by the family's forward pass; true for files of unknown architecture */
+};
+void varve_file_tensor(const struct varve_file *file, size_t index, struct varve_tensor *tensor);
+/* VARVE_ERROR_INVALID: no tensor of that name. */
+int varve_file_find(const struct varve_file *file, const char *name, size_t *index,
+                    struct varve_error *error);
+/* Elements [first, first + count) as float32, decoded exactly; first and count are multiples of the
+ * format's block (or reach the end). Integers are converted. */
+int varve_file_decode(const struct varve_file *file, size_t tensor, uint64_t first, uint64_t count,
+                      float *out, struct varve_error *error);
+/* Elements of an integer tensor (I8, I16, I32, I64). */
+int varve_file_integers(const struct varve_file *file, size_t tensor, uint64_t first,
+                        uint64_t count, int64_t *out, struct varve_error *error);
+/* Reads every block of every tensor; the error names the first bad one: tensor, block, why. */
+int varve_file_verify(const struct varve_file *file, varve_progress progress, void *context,
+                      struct varve_error *error);
+
+/* ---- tokens -------------------------------------------------------------------------------- */
+
+struct varve_tokenizer;
+int varve_tokenizer_open(const struct varve_file *file, struct varve_tokenizer **tokenizer,
+                         struct varve_error *error);
+void varve_tokenizer_close(struct varve_tokenizer *tokenizer);
+size_t varve_tokenizer_size(const struct varve_tokenizer *tokenizer);
+
+/* What becomes of special tokens that are spelt in a text. */
+enum varve_special {
+    VARVE_SPECIAL_ALL,  /* recognised: text that the program rendered itself */
+    VARVE_SPECIAL_USER, /* only those that the vocabulary calls user-defined */
+    VARVE_SPECIAL_NONE, /* none: a person's own text */
+};
+
+struct varve_span {
+    const char *text;
+    size_t length;
+    enum varve_special special;
+};
+
+/* Ids that the library allocated; free with varve_ids_free. Start from {0}. */
+struct varve_ids {
+    int32_t *at;
+    size_t count, room;
+};
+void varve_ids_free(struct varve_ids *ids);
+
+/* Appends the ids of the spans, tokenised as one text. Ill-formed UTF-8 becomes U+FFFD. */
+int varve_tokenize(const struct varve_tokenizer *tokenizer, const struct varve_span *spans,
+                   size_t span_count, struct varve_ids *ids, struct varve_error *error);
+
+/* Ids back to text, as a stream: whole characters only. */
+struct varve_detokenizer;
+int varve_detokenizer_new(const struct varve_tokenizer *tokenizer, bool control_tokens,
+                          struct varve_detokenizer **stream, struct varve_error *error);
+void varve_detokenizer_free(struct varve_detokenizer *stream);
+/* The text that is complete now; valid until the next call. An id outside the vocabulary: INVALID. */
+int varve_detokenizer_push(struct varve_detokenizer *stream, int32_t id, const char **text,
+                           size_t *length, struct varve_error *error);
+/* What is left at the end: an unfinished character becomes U+FFFD. */
+void varve_detokenizer_end(struct varve_detokenizer *stream, const char **text, size_t *length);
+
+/* Stop strings in a stream: nothing of a stop is ever delivered, everything else is. */
+struct varve_stopper;
+int varve_stopper_new(const char *const *stops, size_t count, struct varve_stopper **stopper,
+                      struct varve_error *error);
+void varve_stopper_free(struct varve_stopper *stopper);
+/* Adds text; gives what can be delivered now (valid until the next call); true once a stop is
+ * complete. `end`: the stream is over, deliver what was held. */
+int varve_stopper_push(struct varve_stopper *stopper, const char *text, size_t length, bool end,
+                       const char **out, size_t *out_length, bool *stopped,
+                       struct varve_error *error);
+
+/* ---- models -------------------------------------------------------------------------------- */
+
+struct varve_model;
+
+/* Opens the model of a file: its geometry, its weights, its vocabulary (if it has one). The file must
+ * stay open. */
+int varve_model_open(const struct varve_file *file, varve_progress progress, void *context,
+                     struct varve_model **model, struct varve_error *error);
+void varve_model_close(struct varve_model *model);
+
+struct varve_model_info {
+    const char *architecture;
+    const char *name; /* general.name or "" */
+    size_t layers, mtp_layers, vocabulary, context, width;
+    uint64_t parameters;
+    uint64_t weight_bytes;
+    const int32_t *stop_ids; /* tokens that end an answer */
+    size_t stop_count;
+};
+void varve_model_info(const struct varve_model *model, struct varve_model_info *info);
+/* NULL if the file has no vocabulary. */
+const struct varve_tokenizer *varve_model_tokenizer(const struct varve_model *model);
+
+struct varve_message {
+    const char *role; /* "system", "user", "assistant" */
+    const char *text;
+    size_t length;
+};
+/* Appends the ids of a conversation in the family's chat layout, ready for an answer. A person's text
+ * can never become a control token. */
+int varve_chat_tokens(const struct varve_model *model, const struct varve_message *messages,
+                      size_t count, bool thinking, struct varve_ids *ids,
+                      struct varve_error *error);
+
+/* ---- sessions: state of sequences, evaluation ---------------------------------------------- */
+
+struct varve_session;
+
+struct varve_session_options {
+    uint32_t slots;   /* sequences held at once; 0: 1 */
+    uint32_t context; /* tokens a sequence may have; 0: the model's, at most 4096 */
+    uint32_t window;  /* rows evaluated together at most; 0: 512 */
+    uint32_t threads; /* 0: physical cores this process may use */
+    bool kv_f16;      /* keys and values in half precision: half the memory, other results */
+    bool float_activations; /* validation: weights decoded exactly, float32 activations */
+    bool all_barriers;      /* debugging: a barrier after every step; same results */
+    bool mock_device;       /* tests: separate, locked memory and another weight order */
+    bool observe;           /* keep inner tensors of the last window for varve_session_observed */
+    bool mtp;               /* evaluate the MTP block beside the trunk */
+    const char *isa;        /* "portable", "avx2", "avx512"; NULL: the best here */
+};
+
+int varve_session_open(const struct varve_model *model, const struct varve_session_options *options,
+                       struct varve_session **session, struct varve_error *error);
+void varve_session_close(struct varve_session *session);
+
+/* One line of the memory plan. */
+struct varve_plan_line {
+    const char *what; /* "weights (mapped)", "keys and values", … */
+    uint64_t bytes, per_token;
+};
+/* The plan of a session with these options, without opening it: up to `room` lines; returns how many
+ * there are. */
+size_t varve_session_plan(const struct varve_model *model,
+                          const struct varve_session_options *options,
+                          struct varve_plan_line *lines, size_t room);
+
+/* Tokens that a slot holds. */
+size_t varve_session_length(const struct varve_session *session, uint32_t slot);
+/* Empties a slot. */
+void varve_session_clear(struct varve_session *session, uint32_t slot);
+
+enum varve_mode {
+    VARVE_ADVANCE, /* the tokens become part of their sequences */
+    VARVE_VERIFY,  /* logits as if they did; varve_session_commit decides how many do */
+};
+
+/* One token of one sequence, at the sequence's next free position. */
+struct varve_row {
+    uint32_t slot;
+    int32_t token;
+    bool logits; /* wanted for this row */
+};
+
+/*
+ * Evaluates rows (tokens of any sequences in any order; a sequence's own in theirs) in windows of the
+ * session's size. Logits wanted are appended in row order to what varve_session_logits gives, which
+ * this call empties first; without observing at most the last `window` wanted rows are kept when
+ * `sink` is NULL, and all are handed to it in order otherwise. Verify takes at most one window of at
+ * most 16 rows a sequence. On an error the sequences touched are left empty.
+ */
+typedef int (*varve_sink)(void *context, size_t row, const float *logits, struct varve_error *error);
+int varve_session_evaluate(struct varve_session *session, const struct varve_row *rows,
+                           size_t count, enum varve_mode mode, varve_sink sink, void *context,
+                           struct varve_error *error);
+/* After a verify: slot's first `keep` rows become part of it, the others never were. Call it for every
+ * slot of the window before the next evaluation. */
+int varve_session_commit(struct varve_session *session, uint32_t slot, uint32_t keep,
+                         struct varve_error *error);
+/* Logits [vocabulary] of the i-th wanted row of the last window; NULL beyond them. */
+const float *varve_session_logits(const struct varve_session *session, size_t i);
+
+/* The MTP block over the rows of the last window of a session opened with `mtp`: see varve_observed
+ * "mtp.logits". */
+
+/* An inner tensor of the last window: [rows][width]. Names: "hidden.3", "experts.0", "selected.2" …
+ * (docs/architecture.md lists them). */
+struct varve_observed {
+    size_t rows, width;
+    const float *f32; /* one of the two */
+    const int32_t *i32;
+};
+int varve_session_observed(const struct varve_session *session, const char *name,
+                           struct varve_observed *observed, struct varve_error *error);
+
+/* Bytes of the state of a slot in its serial form, the same for every device and window. */
+int varve_session_state(const struct varve_session *session, uint32_t slot, void *out, size_t room,
+                        size_t *bytes, struct varve_error *error);
+
+/* ---- sampling ------------------------------------------------------------------------------ */
+
+struct varve_logit_bias {
+    int32_t token;
+    float bias; /* added to the logit; -INFINITY bans */
+};
+
+struct varve_sampling {
+    float temperature; /* 0: greedy */
+    int32_t top_k;     /* 0: off */
+    float top_p;       /* 1: off */
+    float min_p;       /* 0: off */
+    float repetition_penalty, presence_penalty, frequency_penalty; /* 1, 0, 0: off */
+    int32_t penalty_last_n; /* tokens of history that penalties see; -1: all, 0: none */
+    bool temperature_last;  /* filters see the untempered distribution */
+    const struct varve_logit_bias *bias;
+    size_t bias_count;
+    uint64_t seed;
+};
+/* Greedy, everything off. */
+void varve_sampling_defaults(struct varve_sampling *sampling);
+
+struct varve_sampler;
+int varve_sampler_new(size_t vocabulary, const struct varve_sampling *sampling,
+                      struct varve_sampler **sampler, struct varve_error *error);
+void varve_sampler_free(struct varve_sampler *sampler);
+/* Draws the token at `position` of a sequence; the draw depends on seed and position alone. */
+int varve_sampler_draw(struct varve_sampler *sampler, const float *logits, const int32_t *history,
+                       size_t history_length, uint64_t position, int32_t *token,
+                       struct varve_error *error);
+
+/* ---- checks of the operations --------------------------------------------------------------- */
+
+struct varve_check_options {
+    const char *operation; /* NULL: all */
+    const char *variant;   /* only names that contain this; NULL: all */
+    uint64_t seed;
+    bool quick;
+    void (*folder_done)(void *context, const char *operation, size_t passed, size_t failed);
+    void (*failure)(void *context, const char *line);
+    void *context;
+};
+int varve_check(const struct varve_check_options *options, size_t *passed, size_t *failed,
+                struct varve_error *error);
+/* Calls `each` for every operation and variant; `here`: this machine can run it. */
+void varve_check_list(void (*each)(void *context, const char *variant, bool here), void *context);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,7 +1,8 @@
 /*
- * The float dot product of the arithmetic contract (docs/arithmetic.md, section 4). Within a segment
- * of 128 values 16 lanes, lane i mod 16, take ascending fma; the lanes are added 8, 4, 2, 1 apart;
- * segments are added in ascending order from +0. Written so that compilers keep the lanes in vectors.
+ * The float dot product of the arithmetic contract (docs/arithmetic.md, section 4). Within a
+ * segment of 128 values 16 lanes, lane i mod 16, take ascending fma; the lanes are added 8, 4, 2, 1
+ * apart; segments are added in ascending order from +0. Written so that compilers keep the lanes in
+ * vectors.
  */
 #pragma once
 #include "base/math.h"

@@ -1,7 +1,7 @@
 /*
  * One source, several instruction sets. A file that the build compiles once per instruction set
- * (every `portable.c` in src/op) wraps the names it exports in VV_ISA(name): the copy built for AVX2
- * and FMA then exports name_avx2, the plain one name. What such a file includes must be static
+ * (every `portable.c` in src/op) wraps the names it exports in VV_ISA(name): the copy built for
+ * AVX2 and FMA then exports name_avx2, the plain one name. What such a file includes must be static
  * inline, so that no code built for one set is ever linked into another.
  */
 #pragma once

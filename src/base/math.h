@@ -70,8 +70,8 @@ VV_MATH float vv_log1p_unit(float t) {
     return fmaf(s * w, vv_log_series(w), s + s);
 }
 
-/* ln x, x > 0: 0.87 ulp. x = m 2^k with m in [sqrt 1/2, sqrt 2); the small correction is added to an
- * exact m - 1. Zero gives -infinity, a negative x NaN. */
+/* ln x, x > 0: 0.87 ulp. x = m 2^k with m in [sqrt 1/2, sqrt 2); the small correction is added to
+ * an exact m - 1. Zero gives -infinity, a negative x NaN. */
 VV_MATH float vv_log(float x) {
     if (!(x > 0.0f)) {
         return x == 0.0f ? vv_from_bits(0xff800000u) : vv_from_bits(0x7fc00000u);
@@ -109,8 +109,8 @@ VV_MATH float vv_softplus(float x) {
 }
 
 /*
- * Sine and cosine of `turn` / 2^64 of a full turn: 1.7 * 2^-24 absolute. The quadrant and the rest are
- * integers, so no argument is too large and nothing is reduced in floats.
+ * Sine and cosine of `turn` / 2^64 of a full turn: 1.7 * 2^-24 absolute. The quadrant and the rest
+ * are integers, so no argument is too large and nothing is reduced in floats.
  */
 VV_MATH void vv_sincos_turn(uint64_t turn, float *sine, float *cosine) {
     uint32_t quadrant = (uint32_t)((turn + (1ull << 61)) >> 62) & 3;

@@ -24,8 +24,8 @@ static int refuse_tensor(const struct vv_gguf_shard *s, const struct vv_gguf_ten
     va_start(list, what);
     vv_fail_va(&reason, VV_ERROR_INVALID, what, list);
     va_end(list);
-    return vv_fail(error, VV_ERROR_INVALID, "%s: tensor '%.*s' %.400s", vv_gguf_label(s),
-                   VV_GGUF_NAME_SHOWN, t->name, reason.message);
+    return vv_fail(error, VV_ERROR_INVALID, "%s: tensor '%.*s' (%s) %.400s", vv_gguf_label(s),
+                   VV_GGUF_NAME_SHOWN, t->name, vv_type_name(t->type), reason.message);
 }
 
 /* Offsets made to count from the file's beginning: aligned, and not beyond its end. */
@@ -69,11 +69,11 @@ static int find_room(struct vv_gguf_shard *s, struct vv_error *error) {
     return VV_OK;
 }
 
-/* Whether a Q2_0 tensor fills its room exactly, but for padding, in blocks of 128 values. */
-static bool fills_as_128(const struct vv_gguf_tensor *t, uint64_t room, uint32_t alignment) {
+/* Whether a Q2_0 tensor in blocks of 128 values fills its room exactly, with or without padding. */
+static bool fills_as_128(const struct vv_gguf_tensor *t, uint64_t room, uint64_t alignment) {
     uint64_t bytes;
     return t->ne[0] % 128 == 0 && vv_type_bytes(VV_TYPE_Q2_0_128, t->elements, &bytes) &&
-           bytes <= room && room - bytes < alignment;
+           (room == bytes || room == ((bytes + alignment - 1) & ~(alignment - 1)));
 }
 
 /*

@@ -1,0 +1,171 @@
+#include "device/cpu/team.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+/*
+ * Waiting is for a word to leave a value: spin for about as long as a step takes, then sleep in the
+ * kernel. Spinning is what makes a barrier cost a microsecond; sleeping is what keeps a waiting
+ * team from eating the machine, or itself when there are fewer CPUs than threads.
+ */
+enum { SPINS = 4000 };
+
+struct member {
+    struct vv_team *team;
+    unsigned thread;
+    pthread_t id;
+};
+
+struct vv_team {
+    unsigned threads;
+    vv_team_body body;
+    void *context;
+    bool ending;
+    struct member *members;                /* of threads 1 … */
+    _Alignas(64) _Atomic uint32_t run;     /* counts runs; members wait for it to move */
+    _Alignas(64) _Atomic uint32_t arrived; /* at the barrier */
+    _Alignas(64) _Atomic uint32_t passed;  /* barriers so far */
+    _Alignas(64) _Atomic uint32_t sleepers;
+};
+
+static void relax(void) {
+#if defined(__x86_64__)
+    _mm_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+static void wait_change(struct vv_team *team, _Atomic uint32_t *word, uint32_t value) {
+    for (int i = 0; i < SPINS; i++) {
+        if (atomic_load_explicit(word, memory_order_acquire) != value) {
+            return;
+        }
+        relax();
+    }
+    /* Sequentially consistent on both sides: either the sleeper sees the new value, or whoever
+     * changes it sees the sleeper. */
+    atomic_fetch_add(&team->sleepers, 1);
+    while (atomic_load(word) == value) {
+        syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+    }
+    atomic_fetch_sub(&team->sleepers, 1);
+}
+
+static void change(struct vv_team *team, _Atomic uint32_t *word) {
+    atomic_fetch_add(word, 1);
+    if (atomic_load(&team->sleepers) > 0) {
+        syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    }
+}
+
+void vv_team_barrier(struct vv_team *team) {
+    if (team->threads == 1) {
+        return;
+    }
+    uint32_t passed = atomic_load_explicit(&team->passed, memory_order_acquire);
+    if (atomic_fetch_add_explicit(&team->arrived, 1, memory_order_acq_rel) + 1 == team->threads) {
+        atomic_store_explicit(&team->arrived, 0, memory_order_relaxed);
+        change(team, &team->passed);
+    } else {
+        wait_change(team, &team->passed, passed);
+    }
+}
+
+unsigned vv_team_threads(const struct vv_team *team) {
+    return team->threads;
+}
+
+/* Rounding to nearest even, no flush to zero, whatever the thread that made us had set. */
+static void set_float_mode(void) {
+#if defined(__x86_64__)
+    _mm_setcsr(_mm_getcsr() & ~(0x8040u | 0x6000u));
+#elif defined(__aarch64__)
+    uint64_t mode;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(mode));
+    mode &= ~(UINT64_C(1) << 24 | UINT64_C(1) << 19 | UINT64_C(3) << 22 | UINT64_C(1) << 1);
+    __asm__ volatile("msr fpcr, %0" ::"r"(mode));
+#endif
+}
+
+static void *member_main(void *argument) {
+    struct member *m = argument;
+    struct vv_team *team = m->team;
+    uint32_t seen = 0;
+    set_float_mode();
+    for (;;) {
+        wait_change(team, &team->run, seen);
+        seen++;
+        if (team->ending) {
+            return NULL;
+        }
+        team->body(team->context, team, m->thread);
+        vv_team_barrier(team);
+    }
+}
+
+/* The caller's own float mode is put back: a library leaves no traces. */
+void vv_team_run(struct vv_team *team, vv_team_body body, void *context) {
+#if defined(__x86_64__)
+    unsigned mode = _mm_getcsr();
+#endif
+    set_float_mode();
+    team->body = body;
+    team->context = context;
+    if (team->threads > 1) {
+        change(team, &team->run);
+    }
+    body(context, team, 0);
+    vv_team_barrier(team);
+#if defined(__x86_64__)
+    _mm_setcsr(mode);
+#endif
+}
+
+struct vv_team *vv_team_new(unsigned threads, struct vv_error *error) {
+    struct vv_team *team = aligned_alloc(64, (sizeof *team + 63) / 64 * 64);
+    struct member *members = calloc(threads, sizeof *members);
+    if (!team || !members) {
+        free(team);
+        free(members);
+        vv_fail_memory(error, sizeof *team, "a team of threads");
+        return NULL;
+    }
+    memset(team, 0, sizeof *team);
+    team->members = members;
+    team->threads = 1;
+    for (unsigned t = 1; t < threads; t++) {
+        members[t] = (struct member){team, t, 0};
+        int code = pthread_create(&members[t].id, NULL, member_main, &members[t]);
+        if (code != 0) {
+            vv_team_free(team);
+            vv_fail(error, VV_ERROR_MEMORY, "thread %u of %u can't be started (%s): ask for fewer",
+                    t + 1, threads, strerror(code));
+            return NULL;
+        }
+        team->threads = t + 1;
+    }
+    return team;
+}
+
+void vv_team_free(struct vv_team *team) {
+    if (!team) {
+        return;
+    }
+    team->ending = true;
+    change(team, &team->run);
+    for (unsigned t = 1; t < team->threads; t++) {
+        pthread_join(team->members[t].id, NULL);
+    }
+    free(team->members);
+    free(team);
+}

@@ -1,0 +1,61 @@
+/*
+ * A device: memory, a layout for sequence state, and a team of threads that runs a program's steps.
+ * CPU kernels run on a CPU device, whose memory is the process's own, and on the mock device, whose
+ * memory is separate and locked while no kernel runs: it proves that nothing else follows a device
+ * address.
+ */
+#pragma once
+#include "base/error.h"
+#include "memory/state.h"
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct vv_device;
+struct vv_team;
+
+/* What one thread of a team does; thread 0 is the caller. Every thread passes the same barriers. */
+typedef void (*vv_team_body)(void *context, struct vv_team *team, unsigned thread);
+
+struct vv_device_calls {
+    void (*close)(struct vv_device *device);
+    /* Memory of the device, zeroed, 64-byte aligned. NULL: none left. */
+    void *(*allocate)(struct vv_device *device, size_t bytes);
+    void (*release)(struct vv_device *device, void *at);
+    /* Between the host's memory and the device's. */
+    void (*write)(struct vv_device *device, void *to, const void *from, size_t bytes);
+    void (*read)(struct vv_device *device, void *to, const void *from, size_t bytes);
+    /* Runs `body` on every thread of the team and returns when all are done. */
+    void (*run)(struct vv_device *device, vv_team_body body, void *context);
+    /* Fills strides and ring of a view for `slots` sequences of up to `tokens` tokens, windows of
+     * up to `window` rows in flight; sets `bytes`, leaves `base`. */
+    void (*layout)(struct vv_device *device, const struct vv_state_part *part, uint32_t slots,
+                   uint32_t tokens, uint32_t window, struct vv_state_view *view);
+};
+
+struct vv_device {
+    const struct vv_device_calls *calls;
+    const char *name;
+    uint32_t features; /* VV_CPU_… of its kernels */
+    unsigned threads;
+    bool shares_host_memory; /* a host address is a device address: files may be used as mapped */
+    bool packs_weights;      /* wants variants with a weight order of their own */
+};
+
+struct vv_cpu_options {
+    unsigned threads;  /* 0: vv_cpu_default_threads() */
+    uint32_t features; /* VV_CPU_… to use at most; what the CPU lacks is left out */
+};
+int vv_cpu_device(const struct vv_cpu_options *options, struct vv_device **device,
+                  struct vv_error *error);
+/* The mock takes the same options. */
+int vv_mock_device(const struct vv_cpu_options *options, struct vv_device **device,
+                   struct vv_error *error);
+
+/* Physical cores inside the affinity mask and the cgroup's quota, at least 1. */
+unsigned vv_cpu_default_threads(void);
+
+/* Waits until every thread of the team is here; what each wrote before, all see after. */
+void vv_team_barrier(struct vv_team *team);
+unsigned vv_team_threads(const struct vv_team *team);

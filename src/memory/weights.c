@@ -1,0 +1,389 @@
+#include "memory/weights.h"
+#include "quant/format.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME_MAX_BYTES = 128, CHUNK = 1 << 20 };
+
+/* Device memory that the weights own. */
+struct block {
+    struct block *next;
+    void *at;
+};
+
+struct handle {
+    struct vv_weight weight; /* first: a handle is found from its weight */
+    struct handle *next;
+    void *owned; /* device memory that weight.data points to, or NULL: the mapped file */
+};
+
+struct vv_weights {
+    const struct vv_gguf *file;
+    struct vv_device *device;
+    struct handle *handles;
+    struct block *blocks;
+    bool *used; /* [tensors of the file] */
+    uint64_t bytes, values;
+    struct vv_error failure;
+};
+
+int vv_weights_new(const struct vv_gguf *file, struct vv_device *device, struct vv_weights **out,
+                   struct vv_error *error) {
+    struct vv_weights *w = calloc(1, sizeof *w);
+    bool *used = calloc(vv_gguf_tensor_count(file) + 1, sizeof *used);
+    if (!w || !used) {
+        free(w);
+        free(used);
+        return vv_fail_memory(error, vv_gguf_tensor_count(file), "the list of weights");
+    }
+    w->file = file;
+    w->device = device;
+    w->used = used;
+    *out = w;
+    return VV_OK;
+}
+
+void vv_weights_free(struct vv_weights *weights) {
+    if (!weights) {
+        return;
+    }
+    while (weights->handles) {
+        struct handle *h = weights->handles;
+        weights->handles = h->next;
+        if (h->owned) {
+            weights->device->calls->release(weights->device, h->owned);
+        }
+        free((char *)(uintptr_t)h->weight.name);
+        free(h);
+    }
+    while (weights->blocks) {
+        struct block *b = weights->blocks;
+        weights->blocks = b->next;
+        weights->device->calls->release(weights->device, b->at);
+        free(b);
+    }
+    free(weights->used);
+    free(weights);
+}
+
+void vv_weights_fail(struct vv_weights *weights, int code, const char *format, ...) {
+    if (weights->failure.code == VV_OK) {
+        va_list list;
+        va_start(list, format);
+        vv_fail_va(&weights->failure, code, format, list);
+        va_end(list);
+    }
+}
+
+/* ---- names ---- */
+
+/* `name`.weight, or `name` as it stands. */
+static const struct vv_gguf_tensor *find(const struct vv_weights *w, const char *name) {
+    char full[NAME_MAX_BYTES + 8];
+    snprintf(full, sizeof full, "%s.weight", name);
+    const struct vv_gguf_tensor *t = vv_gguf_find_tensor(w->file, full);
+    return t ? t : vv_gguf_find_tensor(w->file, name);
+}
+
+static const struct vv_gguf_tensor *need(struct vv_weights *w, const char *name) {
+    if (w->failure.code != VV_OK) {
+        return NULL;
+    }
+    const struct vv_gguf_tensor *t = find(w, name);
+    if (!t) {
+        vv_weights_fail(w, VV_ERROR_INVALID,
+                        "%s: the tensor \"%s.weight\" is missing, without which this model can't "
+                        "run; get a complete file",
+                        vv_gguf_path(w->file, 0), name);
+    }
+    return t;
+}
+
+static void mark(struct vv_weights *w, const struct vv_gguf_tensor *t) {
+    for (size_t i = 0; i < vv_gguf_tensor_count(w->file); i++) {
+        if (vv_gguf_tensor_at(w->file, i) == t) {
+            if (!w->used[i]) {
+                w->bytes += t->bytes;
+                w->values += t->elements;
+            }
+            w->used[i] = true;
+        }
+    }
+}
+
+bool vv_weights_has(const struct vv_weights *weights, const char *name, ...) {
+    char text[NAME_MAX_BYTES];
+    va_list list;
+    va_start(list, name);
+    vsnprintf(text, sizeof text, name, list);
+    va_end(list);
+    return find(weights, text) != NULL;
+}
+
+/* ---- memory ---- */
+
+static void *allocate(struct vv_weights *w, size_t bytes) {
+    void *at = w->device->calls->allocate(w->device, bytes);
+    if (!at) {
+        struct vv_error error;
+        vv_fail_memory(&error, bytes, "weights");
+        vv_weights_fail(w, error.code, "%s", error.message);
+    }
+    return at;
+}
+
+const void *vv_weights_constant(struct vv_weights *weights, const void *from, size_t bytes) {
+    if (!weights->device || weights->failure.code != VV_OK) {
+        return NULL;
+    }
+    struct block *b = malloc(sizeof *b);
+    void *at = b ? allocate(weights, bytes) : NULL;
+    if (!at) {
+        free(b);
+        vv_weights_fail(weights, VV_ERROR_MEMORY, "no memory for a constant of the model");
+        return NULL;
+    }
+    weights->device->calls->write(weights->device, at, from, bytes);
+    *b = (struct block){weights->blocks, at};
+    weights->blocks = b;
+    return at;
+}
+
+/* Bytes of a tensor in host memory: the mapping, or `*temporary` read from the file. */
+static const void *host_bytes(struct vv_weights *w, const struct vv_gguf_tensor *t,
+                              void **temporary) {
+    *temporary = NULL;
+    const void *mapped = vv_gguf_tensor_data(w->file, t);
+    if (mapped) {
+        return mapped;
+    }
+    *temporary = malloc(t->bytes);
+    if (!*temporary) {
+        vv_fail_memory(&w->failure, t->bytes, t->name);
+    } else if (vv_gguf_read_tensor(w->file, t, 0, t->bytes, *temporary, &w->failure) != VV_OK) {
+        free(*temporary);
+        *temporary = NULL;
+    }
+    return *temporary;
+}
+
+/* Copies a tensor to the device in pieces: a second whole copy would double the memory. */
+static void *copy_to_device(struct vv_weights *w, const struct vv_gguf_tensor *t) {
+    uint8_t *at = allocate(w, t->bytes);
+    const uint8_t *mapped = vv_gguf_tensor_data(w->file, t);
+    void *piece = mapped ? NULL : malloc(CHUNK);
+    bool ok = at && (mapped || piece);
+    for (uint64_t done = 0; ok && done < t->bytes; done += CHUNK) {
+        size_t n = t->bytes - done < CHUNK ? (size_t)(t->bytes - done) : CHUNK;
+        if (!mapped) {
+            ok = vv_gguf_read_tensor(w->file, t, done, n, piece, &w->failure) == VV_OK;
+        }
+        if (ok) {
+            w->device->calls->write(w->device, at + done, mapped ? mapped + done : piece, n);
+        }
+    }
+    free(piece);
+    if (!ok) {
+        vv_weights_fail(w, VV_ERROR_MEMORY, "no memory for the tensor \"%s\"", t->name);
+        if (at) {
+            w->device->calls->release(w->device, at);
+        }
+        return NULL;
+    }
+    return at;
+}
+
+/* ---- small tensors ---- */
+
+static bool wrong_shape(struct vv_weights *w, const struct vv_gguf_tensor *t, size_t width,
+                        size_t rows, size_t slices) {
+    vv_weights_fail(
+        w, VV_ERROR_INVALID,
+        "%s: the tensor \"%s\" is %llu x %llu x %llu where the model's metadata ask for "
+        "%zu x %zu x %zu; the file is damaged or of another kind",
+        vv_gguf_path(w->file, t->shard), t->name, (unsigned long long)t->ne[0],
+        (unsigned long long)t->ne[1], (unsigned long long)t->ne[2], width, rows, slices);
+    return false;
+}
+
+static const float *vector(struct vv_weights *w, const struct vv_gguf_tensor *t, size_t width,
+                           size_t rows) {
+    const struct vv_format *format = vv_format(t->type);
+    size_t count = width * rows;
+    if (t->ne[0] != width || t->elements != count) {
+        wrong_shape(w, t, width, rows, 1);
+        return NULL;
+    }
+    if (!format) {
+        vv_weights_fail(w, VV_ERROR_UNSUPPORTED,
+                        "%s: the tensor \"%s\" has the type %s, which can't be a weight",
+                        vv_gguf_path(w->file, t->shard), t->name, vv_type_name(t->type));
+        return NULL;
+    }
+    mark(w, t);
+    if (!w->device) {
+        return NULL;
+    }
+    void *temporary;
+    const void *from = host_bytes(w, t, &temporary);
+    float *values = from ? malloc(count * sizeof *values) : NULL;
+    const float *at = NULL;
+    if (values) {
+        format->decode(from, values, count);
+        at = vv_weights_constant(w, values, count * sizeof *values);
+    } else {
+        vv_weights_fail(w, VV_ERROR_MEMORY, "no memory for the tensor \"%s\"", t->name);
+    }
+    free(values);
+    free(temporary);
+    return at;
+}
+
+const float *vv_weights_vector(struct vv_weights *weights, size_t width, size_t rows,
+                               const char *name, ...) {
+    char text[NAME_MAX_BYTES];
+    va_list list;
+    va_start(list, name);
+    vsnprintf(text, sizeof text, name, list);
+    va_end(list);
+    const struct vv_gguf_tensor *t = need(weights, text);
+    return t ? vector(weights, t, width, rows) : NULL;
+}
+
+/* ---- matrices ---- */
+
+static bool right_shape(struct vv_weights *w, const struct vv_gguf_tensor *t, size_t width,
+                        size_t rows, size_t slices) {
+    const struct vv_format *format = vv_format(t->type);
+    if (t->ne[0] != width || t->ne[1] != rows || t->ne[2] != slices || t->ne[3] != 1) {
+        return wrong_shape(w, t, width, rows, slices);
+    }
+    if (!format || format->arithmetic == VV_ARITHMETIC_NONE) {
+        vv_weights_fail(w, VV_ERROR_UNSUPPORTED,
+                        "%s: the tensor \"%s\" has the type %s, which can't be a weight",
+                        vv_gguf_path(w->file, t->shard), t->name, vv_type_name(t->type));
+        return false;
+    }
+    return true;
+}
+
+/* Puts the data where kernels can read them. */
+static bool place(struct vv_weights *w, struct handle *h, const struct vv_gguf_tensor *t) {
+    const void *mapped = vv_gguf_tensor_data(w->file, t);
+    if (mapped && w->device->shares_host_memory) {
+        h->weight.data = mapped;
+        return true;
+    }
+    h->owned = copy_to_device(w, t);
+    h->weight.data = h->owned;
+    return h->owned != NULL;
+}
+
+struct vv_weight *vv_weights_matrix(struct vv_weights *weights, size_t width, size_t rows,
+                                    size_t slices, const char *name, ...) {
+    char text[NAME_MAX_BYTES], scale[NAME_MAX_BYTES + 8];
+    va_list list;
+    va_start(list, name);
+    vsnprintf(text, sizeof text, name, list);
+    va_end(list);
+    const struct vv_gguf_tensor *t = need(weights, text);
+    if (!t || !right_shape(weights, t, width, rows, slices)) {
+        return NULL;
+    }
+    mark(weights, t);
+    struct handle *h = calloc(1, sizeof *h);
+    char *copy = strdup(text);
+    if (!h || !copy) {
+        free(h);
+        free(copy);
+        vv_weights_fail(weights, VV_ERROR_MEMORY, "no memory for the handle of \"%s\"", text);
+        return NULL;
+    }
+    h->next = weights->handles;
+    weights->handles = h;
+    uint64_t row_bytes = 0;
+    vv_type_bytes(t->type, width, &row_bytes);
+    h->weight = (struct vv_weight){.name = copy,
+                                   .type = t->type,
+                                   .width = width,
+                                   .rows = rows,
+                                   .slices = slices,
+                                   .row_bytes = (size_t)row_bytes};
+    snprintf(scale, sizeof scale, "%s.scale", text);
+    const struct vv_gguf_tensor *s = vv_gguf_find_tensor(weights->file, scale);
+    if (s) {
+        h->weight.scale = vector(weights, s, slices, 1);
+    }
+    return weights->device && !place(weights, h, t) ? NULL : &h->weight;
+}
+
+int vv_weights_pack(struct vv_weights *weights, struct vv_weight *weight,
+                    const struct vv_layout *layout, struct vv_error *error) {
+    struct handle *h = (struct handle *)weight;
+    if (weight->layout == layout) {
+        return VV_OK;
+    }
+    size_t bytes = layout->bytes(weight), plain = weight->slices * weight->rows * weight->row_bytes;
+    struct vv_weight from = *weight; /* pack reads and writes host memory */
+    void *packed = malloc(bytes), *copy = NULL;
+    if (packed && h->owned) {
+        copy = malloc(plain);
+        from.data = copy;
+        if (copy) {
+            weights->device->calls->read(weights->device, copy, h->owned, plain);
+        }
+    }
+    void *at =
+        packed && from.data ? weights->device->calls->allocate(weights->device, bytes) : NULL;
+    if (at) {
+        layout->pack(&from, packed);
+        weights->device->calls->write(weights->device, at, packed, bytes);
+        if (h->owned) {
+            weights->device->calls->release(weights->device, h->owned);
+        }
+        h->owned = at;
+        weight->data = at;
+        weight->layout = layout;
+    }
+    free(packed);
+    free(copy);
+    return at ? VV_OK : vv_fail_memory(error, bytes, weight->name);
+}
+
+/* ---- the end ---- */
+
+int vv_weights_end(const struct vv_weights *weights, struct vv_error *error) {
+    if (weights->failure.code != VV_OK) {
+        *error = weights->failure;
+        return error->code;
+    }
+    size_t left = 0;
+    const char *first = NULL;
+    for (size_t i = vv_gguf_tensor_count(weights->file); i-- > 0;) {
+        if (!weights->used[i]) {
+            left++;
+            first = vv_gguf_tensor_at(weights->file, i)->name;
+        }
+    }
+    if (left > 0) {
+        return vv_fail(error, VV_ERROR_UNSUPPORTED,
+                       "%s: %zu of its tensors are unknown to this architecture, \"%s\" the first: "
+                       "running without them would give another model's results",
+                       vv_gguf_path(weights->file, 0), left, first);
+    }
+    return VV_OK;
+}
+
+bool vv_weights_uses(const struct vv_weights *weights, size_t index) {
+    return weights->used[index];
+}
+
+uint64_t vv_weights_bytes(const struct vv_weights *weights) {
+    return weights->bytes;
+}
+
+uint64_t vv_weights_values(const struct vv_weights *weights) {
+    return weights->values;
+}

@@ -1,0 +1,49 @@
+/*
+ * All weights of a model on one device: handles by name, shapes checked against what the family
+ * says they must be. Asked for what a file must hold in the order of the forward pass; the first
+ * failure is kept and returned by vv_weights_end, so that a list of weights reads as a list.
+ */
+#pragma once
+#include "device/device.h"
+#include "gguf/gguf.h"
+#include "memory/weight.h"
+
+struct vv_weights;
+
+/* `device` NULL: names and shapes are checked, handles have no data. The file must stay open. */
+int vv_weights_new(const struct vv_gguf *file, struct vv_device *device, struct vv_weights **out,
+                   struct vv_error *error);
+void vv_weights_free(struct vv_weights *weights);
+
+bool vv_weights_has(const struct vv_weights *weights, const char *name, ...) VV_PRINTF(2, 3);
+
+/* The handle of a matrix `name` or `name`.weight, [slices][rows][width] in any format. A separate
+ * tensor `name`.scale (NVFP4) belongs to it. NULL after a failure. */
+struct vv_weight *vv_weights_matrix(struct vv_weights *weights, size_t width, size_t rows,
+                                    size_t slices, const char *name, ...) VV_PRINTF(5, 6);
+
+/* A small tensor [rows][width] in any format, decoded to floats on the device; NULL without a
+ * device or after a failure. */
+const float *vv_weights_vector(struct vv_weights *weights, size_t width, size_t rows,
+                               const char *name, ...) VV_PRINTF(4, 5);
+
+/* Copies host data to the device, to be freed with the weights: constants that a model derives. */
+const void *vv_weights_constant(struct vv_weights *weights, const void *from, size_t bytes);
+
+/* Keeps a failure of the caller's own as the weights' first one. */
+void vv_weights_fail(struct vv_weights *weights, int code, const char *format, ...) VV_PRINTF(3, 4);
+
+/* VV_OK if everything asked for was there and nothing was left over: a tensor that nobody asked for
+ * would be a part of the model that is silently ignored. */
+int vv_weights_end(const struct vv_weights *weights, struct vv_error *error);
+
+/* Whether the forward pass uses tensor `index` of the file. */
+bool vv_weights_uses(const struct vv_weights *weights, size_t index);
+
+/* Brings a weight into another order, once; the file's copy is let go where it was ours. */
+int vv_weights_pack(struct vv_weights *weights, struct vv_weight *weight,
+                    const struct vv_layout *layout, struct vv_error *error);
+
+/* Bytes of all weights asked for, and values. */
+uint64_t vv_weights_bytes(const struct vv_weights *weights);
+uint64_t vv_weights_values(const struct vv_weights *weights);

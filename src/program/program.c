@@ -1,0 +1,183 @@
+#include "program/program.h"
+#include "memory/weights.h"
+#include "program/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* One block holds the window and its arrays. */
+static struct vv_window *window_new(int32_t rows, int32_t outputs) {
+    size_t n = (size_t)rows;
+    struct vv_window *w = calloc(1, sizeof *w + (7 * n + 1 + (size_t)outputs) * sizeof(int32_t));
+    if (w) {
+        int32_t *at = (int32_t *)(void *)(w + 1);
+        w->rows = w->sequences = rows;
+        w->outputs = outputs;
+        w->token = at;
+        w->position = at + n;
+        w->slot = at + 2 * n;
+        w->before = at + 3 * n;
+        w->sequence_row = at + 4 * n;
+        w->source = at + 5 * n;
+        w->sequence_begin = at + 6 * n;
+        w->output_row = at + 7 * n + 1;
+    }
+    return w;
+}
+
+int vv_program_new(struct vv_device *device, int32_t rows, int32_t outputs,
+                   struct vv_program **program, struct vv_error *error) {
+    struct vv_program *p = calloc(1, sizeof *p);
+    struct vv_window *w = window_new(rows, outputs);
+    if (!p || !w) {
+        free(p);
+        free(w);
+        return vv_fail_memory(error, sizeof *p, "a program");
+    }
+    p->device = device;
+    p->window = w;
+    p->rows = rows;
+    p->outputs = outputs;
+    *program = p;
+    return VV_OK;
+}
+
+void vv_program_free(struct vv_program *program) {
+    if (!program) {
+        return;
+    }
+    for (size_t i = 0; i < program->count; i++) {
+        free(program->steps[i].args);
+        free(program->steps[i].what);
+    }
+    for (size_t i = 0; program->device && i < program->memory_count; i++) {
+        program->device->calls->release(program->device, program->memory[i]);
+    }
+    free(program->steps);
+    free(program->memory);
+    free(program->window);
+    free(program);
+}
+
+struct vv_window *vv_program_window(struct vv_program *program) {
+    return program->window;
+}
+
+/* Doubles `*list` when it is full. */
+static bool grow(void **list, size_t *room, size_t count, size_t bytes) {
+    if (count < *room) {
+        return true;
+    }
+    size_t n = *room ? *room * 2 : 64;
+    void *more = realloc(*list, n * bytes);
+    if (more) {
+        *list = more;
+        *room = n;
+    }
+    return more != NULL;
+}
+
+void *vv_program_memory(struct vv_program *program, size_t bytes) {
+    if (program->failure.code != VV_OK) {
+        return NULL;
+    }
+    program->memory_bytes += bytes;
+    if (!program->device) {
+        return NULL;
+    }
+    void *block = NULL;
+    if (grow((void **)&program->memory, &program->memory_room, program->memory_count,
+             sizeof *program->memory)) {
+        block = program->device->calls->allocate(program->device, bytes);
+    }
+    if (!block) {
+        vv_fail_memory(&program->failure, bytes, "the activations of a window");
+        return NULL;
+    }
+    program->memory[program->memory_count++] = block;
+    return block;
+}
+
+size_t vv_program_memory_bytes(const struct vv_program *program) {
+    return program->memory_bytes;
+}
+
+void vv_program_add(struct vv_program *program, const struct vv_operation *operation,
+                    const void *args, const char *what) {
+    if (program->failure.code != VV_OK || !program->device) {
+        return;
+    }
+    struct vv_step step = {.operation = operation};
+    step.args = malloc(operation->args_bytes);
+    step.what = strdup(what);
+    if (!step.args || !step.what ||
+        !grow((void **)&program->steps, &program->room, program->count, sizeof *program->steps)) {
+        free(step.args);
+        free(step.what);
+        vv_fail_memory(&program->failure, operation->args_bytes, "a step of the program");
+        return;
+    }
+    memcpy(step.args, args, operation->args_bytes);
+    program->steps[program->count++] = step;
+}
+
+/* Chooses the step's variant and brings its weights into the order that the variant wants. */
+static int choose(struct vv_program *program, struct vv_step *step, struct vv_weights *weights,
+                  struct vv_error *error) {
+    step->variant = vv_choose_variant(step->operation, step->args, program->device->features,
+                                      program->device->packs_weights);
+    if (!step->variant) {
+        return vv_fail(
+            error, VV_ERROR_UNSUPPORTED,
+            "%s: no variant of %s takes weights in the order that another step asked for",
+            step->what, step->operation->name);
+    }
+    if (!step->variant->layout) {
+        return VV_OK;
+    }
+    struct vv_weight *list[VV_WEIGHTS_MAX];
+    size_t n = step->operation->weights(step->args, list);
+    for (size_t i = 0; i < n; i++) {
+        int code = vv_weights_pack(weights, list[i], step->variant->layout, error);
+        if (code != VV_OK) {
+            return code;
+        }
+    }
+    return VV_OK;
+}
+
+int vv_program_finish(struct vv_program *program, const struct vv_program_options *options,
+                      struct vv_weights *weights, struct vv_error *error) {
+    if (program->failure.code != VV_OK) {
+        *error = program->failure;
+        return error->code;
+    }
+    for (size_t i = 0; i < program->count; i++) {
+        int code = choose(program, &program->steps[i], weights, error);
+        if (code != VV_OK) {
+            return code;
+        }
+    }
+    program->profile = options->profile;
+    vv_plan_phases(program, options->all_barriers);
+    return VV_OK;
+}
+
+size_t vv_program_steps(const struct vv_program *program) {
+    return program->count;
+}
+
+void vv_program_step(const struct vv_program *program, size_t index, struct vv_program_step *step) {
+    const struct vv_step *s = &program->steps[index];
+    *step = (struct vv_program_step){
+        .what = s->what,
+        .class = s->operation->name,
+        .variant = s->variant ? s->variant->name : "",
+        .barrier = index > 0 && s->phase != program->steps[index - 1].phase,
+        .seconds = s->seconds,
+    };
+}
+
+double vv_program_waited(const struct vv_program *program) {
+    return program->waited;
+}

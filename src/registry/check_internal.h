@@ -1,0 +1,25 @@
+/* What the harness keeps between calls; for src/registry/check*.c and the runner. */
+#pragma once
+#include "registry/check.h"
+#include <setjmp.h>
+
+struct vv_check_block {
+    struct vv_check_block *next;
+    void *map;
+    size_t map_bytes;
+};
+
+struct vv_check {
+    const char *folder; /* operation being checked */
+    const char *filter; /* variants whose name contains it; NULL: all */
+    uint64_t seed;      /* as given, printed with a failure */
+    uint64_t state;     /* of the generator */
+    bool quick;
+    size_t passed, failed;
+    void (*report)(void *context, const char *line); /* one line a failure */
+    void *context;
+    struct vv_check_block *blocks;
+    jmp_buf out_of_memory;
+};
+
+void vv_check_fail(struct vv_check *check, const char *format, ...) VV_PRINTF(2, 3);

@@ -1,0 +1,85 @@
+/*
+ * What the registry knows about an operation, and about one way to compute it.
+ *
+ * An operation is a folder src/op/NAME: contract.h (formula, shapes, order of every sum, the args
+ * struct), reference.c, portable.c and other variants, check.c, shapes.c, variants.c (this table).
+ * The build lists the folders; nothing else has to know a new one.
+ */
+#pragma once
+#include "base/error.h"
+#include "memory/weight.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a CPU can do; several bits together are all needed. */
+enum {
+    VV_CPU_ANY = 0,
+    VV_CPU_AVX2 = 1 << 0,   /* with FMA, F16C, BMI2 */
+    VV_CPU_AVX512 = 1 << 1, /* x86-64-v4: F, BW, CD, DQ, VL */
+};
+
+/* A stretch of memory that an operation touches. */
+struct vv_buffer {
+    const void *at;
+    size_t bytes;
+    bool read;    /* its contents before the run matter */
+    bool written; /* fully defined by the run where it isn't also read */
+};
+
+enum { VV_BUFFERS_MAX = 24, VV_WEIGHTS_MAX = 4, VV_ARGS_MAX = 512 };
+
+/*
+ * A variant computes units [begin, end) and returns VV_OK or an error code, which the caller turns
+ * into a sentence that names the layer. Units are independent: which thread computes one, and in
+ * what company, cannot change its bits.
+ */
+struct vv_variant {
+    const char *name;               /* "rms_norm/avx2": operation, then what is special */
+    uint32_t needs;                 /* VV_CPU_… bits */
+    bool exact;                     /* keeps the contract's order, bit for bit */
+    bool (*fits)(const void *args); /* NULL: every shape */
+    const struct vv_layout *layout; /* order it wants its weights in; NULL: the file's */
+    int (*run)(const void *args, size_t begin, size_t end);
+};
+
+/*
+ * An operation. `args` is its own struct (contract.h), at most VV_ARGS_MAX bytes, copied into the
+ * program. `buffers` is the one description from which barriers, guard pages, bytes in a profile
+ * and copies to a device all follow; weights are listed by `weights` alone. Units and buffers are
+ * counted at every run, since depth and rows change between runs; a program is planned with its
+ * largest window. `out` NULL: only count.
+ */
+struct vv_operation {
+    const char *name;
+    size_t args_bytes;
+    size_t (*units)(const void *args);
+    size_t (*buffers)(const void *args, struct vv_buffer *out /* [VV_BUFFERS_MAX] */);
+    size_t (*weights)(const void *args,
+                      struct vv_weight **out /* [VV_WEIGHTS_MAX] */); /* or NULL */
+    const struct vv_variant
+        *variants; /* the reference first, then slower to faster; ends with {0} */
+};
+
+struct vv_check; /* registry/check.h */
+
+/* What a folder exports, as `const struct vv_operation_folder vv_folder_NAME`. */
+struct vv_operation_folder {
+    const char *name;
+    const struct vv_operation *const *operations; /* ends with NULL */
+    void (*check)(struct vv_check *check);
+};
+
+/* All folders of src/op, in name order; ends with NULL. */
+extern const struct vv_operation_folder *const vv_operation_folders[];
+
+/* What this CPU can do, VV_CPU_… bits, from CPUID and what the system saves of the registers. */
+uint32_t vv_cpu_features(void);
+
+/*
+ * The variant that runs `args` on a CPU with `features`: the last one in the table that is exact,
+ * fits, has what it needs and takes weights in the order they lie in (or, with `pack`, in an order
+ * of its own, preferred then). NULL: none takes weights that lie as these do.
+ */
+const struct vv_variant *vv_choose_variant(const struct vv_operation *operation, const void *args,
+                                           uint32_t features, bool pack);
