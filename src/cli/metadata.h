@@ -1,0 +1,10 @@
+/* Single values of a file's metadata by name. */
+#pragma once
+#include <stdbool.h>
+#include <varve.h>
+
+/* The first element of key `name`; false if the file has no such key, or an empty array there. */
+bool file_value(const struct varve_file *file, const char *name, struct varve_value *value);
+
+/* The same as a number; false also if it is none. */
+bool file_number(const struct varve_file *file, const char *name, double *number);
