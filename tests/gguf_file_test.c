@@ -143,6 +143,12 @@ static void c016_a_file_written_to_while_in_use_is_noticed(void **state) {
     assert_int_equal(close(descriptor), 0);
     assert_int_equal(vv_gguf_check_unchanged(g, &error), VV_ERROR_IO);
     message_has("model.gguf was written to");
+    earlier[1].tv_nsec = 1; /* within the same second */
+    assert_int_equal(utimensat(AT_FDCWD, path, earlier, 0), 0);
+    assert_int_equal(vv_gguf_check_unchanged(g, &error), VV_ERROR_IO);
+    earlier[1].tv_nsec = 0;
+    assert_int_equal(utimensat(AT_FDCWD, path, earlier, 0), 0);
+    assert_int_equal(vv_gguf_check_unchanged(g, &error), VV_OK);
     vv_gguf_close(g);
 
     /* A new file in its place is no harm: the old one is still the one that is open. */
