@@ -1,0 +1,56 @@
+/* What the checks of several operations need beside registry/check.h. */
+#pragma once
+#include "memory/state.h"
+#include "registry/check.h"
+#include <math.h>
+#include <string.h>
+
+/* The reference against the formula in double precision: passes when no element is further off than
+ * `most` times the largest one. */
+static inline void vv_check_near(struct vv_check *check, const char *what, const float *got,
+                                 const double *want, size_t n, double most) {
+    double largest = 0, far = 0;
+    for (size_t i = 0; i < n; i++) {
+        double d = fabs((double)got[i] - want[i]);
+        largest = fmax(largest, fabs(want[i]));
+        far = isnan(d) ? (double)INFINITY : fmax(far, d);
+    }
+    vv_check_true(check, far <= most * largest, "%s: off by %g of %g", what, far, largest);
+}
+
+static inline double *vv_check_doubles(struct vv_check *check, size_t n) {
+    return vv_check_memory(check, n * sizeof(double));
+}
+
+static inline float *vv_check_narrow(struct vv_check *check, const double *from, size_t n) {
+    float *to = vv_check_floats(check, n);
+    for (size_t i = 0; i < n; i++) {
+        to[i] = (float)from[i];
+    }
+    return to;
+}
+
+/* Gives the window's sequences other slots than their numbers: sequence i lies in the slot
+ * `slots` - 1 - i. */
+static inline void vv_check_turn_slots(struct vv_window *w, int32_t slots) {
+    for (int32_t r = 0; r < w->rows; r++) {
+        w->slot[r] = slots - 1 - w->slot[r];
+    }
+}
+
+/*
+ * Room for a part of a state: `slots` sequences of `entries` entries of `width` elements of 4 or 2
+ * bytes, with gaps behind each entry and each slot. `ring` as in struct vv_state_view. The bytes
+ * are poison.
+ */
+static inline struct vv_state_view vv_check_state(struct vv_check *check, int type,
+                                                  size_t element_bytes, size_t width,
+                                                  size_t entries, size_t slots, bool ring) {
+    struct vv_state_view view = {.type = type, .width = width};
+    view.entry_stride = (width * element_bytes + 3) / 4 * 4 + 4 * vv_check_below(check, 3);
+    view.slot_stride = entries * view.entry_stride + 4 * vv_check_below(check, 5);
+    view.ring = ring ? (uint32_t)entries : 0;
+    view.bytes = slots * view.slot_stride;
+    view.base = vv_check_memory(check, view.bytes);
+    return view;
+}
