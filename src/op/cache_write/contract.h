@@ -1,0 +1,22 @@
+/*
+ * cache_write: keeps a value of each row of the window in its sequence's state, as the entry of the
+ * row's position. F32 and I32 are copied; into F16 each float is rounded once, to nearest even, and
+ * an entry that would not be finite is VV_ERROR_NOT_FINITE.
+ *
+ * A ring holds the newest `ring` positions: rows of the window that newer rows of their sequence
+ * push out again are left out, so that no order of the rows shows. A unit is one row.
+ */
+#pragma once
+#include "memory/state.h"
+#include "registry/operation.h"
+#include "registry/window.h"
+
+struct vv_cache_write {
+    const void *from;        /* [to.width] floats or int32 at from + row * row_stride elements */
+    size_t row_stride;       /* elements of 4 bytes */
+    struct vv_state_view to; /* F32, F16 or I32; a ring, or an entry for every position */
+    const struct vv_window *window;
+    struct vv_rows rows; /* the window's */
+};
+
+extern const struct vv_operation vv_cache_write;

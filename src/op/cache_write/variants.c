@@ -1,0 +1,29 @@
+#include "op/buffers.h"
+#include "op/cache_write/contract.h"
+#include "op/cache_write/internal.h"
+
+static size_t units(const void *args) {
+    return vv_rows(((const struct vv_cache_write *)args)->rows);
+}
+
+static size_t buffers(const void *args, struct vv_buffer *out) {
+    const struct vv_cache_write *a = args;
+    if (out) {
+        out[0] = vv_reads(a->from, vv_extent(vv_rows(a->rows), a->row_stride, a->to.width) * 4);
+        out[1] = vv_updates_state(&a->to);
+    }
+    return 2;
+}
+
+static const struct vv_variant variants[] = {
+    {"cache_write/reference", VV_CPU_ANY, true, NULL, NULL, vv_cache_write_reference},
+    {0},
+};
+
+const struct vv_operation vv_cache_write = {
+    "cache_write", sizeof(struct vv_cache_write), units, buffers, NULL, variants};
+
+static const struct vv_operation *const operations[] = {&vv_cache_write, NULL};
+
+const struct vv_operation_folder vv_folder_cache_write = {"cache_write", operations,
+                                                          vv_cache_write_check};
