@@ -1,0 +1,9 @@
+/* The ways to compute the operation and its check, for variants.c. */
+#pragma once
+#include "registry/check.h"
+
+int vv_ngram_gate_reference(const void *args, size_t begin, size_t end);
+int vv_ngram_gate_portable(const void *args, size_t begin, size_t end);
+int vv_ngram_gate_portable_avx2(const void *args, size_t begin, size_t end);
+int vv_ngram_gate_portable_avx512(const void *args, size_t begin, size_t end);
+void vv_ngram_gate_check(struct vv_check *check);
