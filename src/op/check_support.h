@@ -54,3 +54,30 @@ static inline struct vv_state_view vv_check_state(struct vv_check *check, int ty
     view.base = vv_check_memory(check, view.bytes);
     return view;
 }
+
+/* Positions that sequence `i` has when the window ends. */
+static inline int32_t vv_check_length(const struct vv_window *w, int32_t i) {
+    return w->position[w->sequence_row[w->sequence_begin[i + 1] - 1]] + 1;
+}
+
+/*
+ * Puts whole sequences where an operation looks for them: the window's rows into `rows`
+ * [rows][bytes], what is older into the ring, and with `stored` the window's rows there too, as
+ * cache_write leaves them. `whole`: [sequences], each [positions][bytes].
+ */
+static inline void vv_check_spread(const struct vv_window *w, const struct vv_state_view *ring,
+                                   bool stored, void *const *whole, size_t bytes, void *rows) {
+    for (int32_t i = 0; i < w->sequences; i++) {
+        const uint8_t *from = whole[i];
+        int32_t begin = w->sequence_begin[i], slot = w->slot[w->sequence_row[begin]];
+        int32_t start = w->position[w->sequence_row[begin]];
+        int32_t end = stored ? vv_check_length(w, i) : start, held = (int32_t)ring->ring;
+        for (int32_t at = end > held ? end - held : 0; at < end; at++) {
+            memcpy(vv_state_at(ring, slot, at), from + (size_t)at * bytes, bytes);
+        }
+        for (int32_t k = begin; k < w->sequence_begin[i + 1]; k++) {
+            size_t row = (size_t)w->sequence_row[k];
+            memcpy((uint8_t *)rows + row * bytes, from + (size_t)w->position[row] * bytes, bytes);
+        }
+    }
+}

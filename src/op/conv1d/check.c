@@ -19,7 +19,7 @@ struct shape {
 
 struct example {
     struct vv_conv1d args;
-    float *whole[SEQUENCES]; /* [positions][channels] of each sequence, from its start */
+    void *whole[SEQUENCES]; /* floats [positions][channels] of each sequence, from its start */
 };
 
 static float *entry(const struct vv_conv1d *a, int32_t slot, int64_t position) {
@@ -32,27 +32,6 @@ static void fill_history(struct vv_check *check, struct vv_conv1d *a) {
             for (size_t c = 0; c < a->channels; c++) {
                 entry(a, slot, i)[c] = vv_check_normal(check);
             }
-        }
-    }
-}
-
-/* The sequences' values go where the operation looks for them. */
-static void spread(struct vv_check *check, const struct shape *s, struct example *e, float *x) {
-    struct vv_conv1d *a = &e->args;
-    const struct vv_window *w = a->window;
-    size_t row_bytes = s->channels * sizeof(float);
-    for (int32_t i = 0; i < w->sequences; i++) {
-        int32_t begin = w->sequence_begin[i], n = w->sequence_begin[i + 1] - begin;
-        int32_t start = first[i], end = start + n, ring = (int32_t)a->history.ring;
-        int32_t slot = w->slot[w->sequence_row[begin]];
-        e->whole[i] = vv_check_normals(check, (size_t)end * s->channels);
-        int32_t stored = s->stored ? end : start;
-        for (int32_t at = stored > ring ? stored - ring : 0; at < stored; at++) {
-            memcpy(entry(a, slot, at), e->whole[i] + (size_t)at * s->channels, row_bytes);
-        }
-        for (int32_t k = 0; k < n; k++) {
-            memcpy(x + (size_t)w->sequence_row[begin + k] * s->channels,
-                   e->whole[i] + (size_t)(start + k) * s->channels, row_bytes);
         }
     }
 }
@@ -75,7 +54,10 @@ static struct example make(struct vv_check *check, const struct shape *s) {
     e.args.history = vv_check_state(check, VV_TYPE_F32, 4, s->channels, 1 + reach + (size_t)s->rows,
                                     SLOTS, true);
     fill_history(check, &e.args);
-    spread(check, s, &e, x);
+    for (int32_t i = 0; i < sequences; i++) {
+        e.whole[i] = vv_check_normals(check, (size_t)vv_check_length(w, i) * s->channels);
+    }
+    vv_check_spread(w, &e.args.history, s->stored, e.whole, s->channels * sizeof(float), x);
     return e;
 }
 
@@ -144,7 +126,7 @@ static double input(const struct example *e, enum reading how, int32_t i, int64_
     if (from != i) {
         return (double)*(entry(a, SLOTS - 1 - from, position) + c);
     }
-    return (double)e->whole[i][(size_t)position * a->channels + c];
+    return (double)((float *)e->whole[i])[(size_t)position * a->channels + c];
 }
 
 static double convolution(const struct example *e, enum reading how, int32_t i, size_t row,
