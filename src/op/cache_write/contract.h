@@ -12,11 +12,12 @@
 #include "registry/window.h"
 
 struct vv_cache_write {
-    const void *from;        /* [to.width] floats or int32 at from + row * row_stride elements */
+    const void *from;        /* floats or int32 of a row at from + row * row_stride elements */
     size_t row_stride;       /* elements of 4 bytes */
     struct vv_state_view to; /* F32, F16 or I32; a ring, or an entry for every position */
     const struct vv_window *window;
     struct vv_rows rows; /* the window's */
+    const void *second;  /* NULL; or, laid out as `from`, the second half of each entry */
 };
 
 extern const struct vv_operation vv_cache_write;

@@ -27,21 +27,33 @@ static int narrow(const float *from, uint16_t *to, size_t n) {
     return VV_OK;
 }
 
+/* Elements [at, at + n) of an entry. */
+static int write_part(int type, const void *from, void *entry, size_t at, size_t n) {
+    if (type == VV_TYPE_F16) {
+        return narrow(from, (uint16_t *)entry + at, n);
+    }
+    memcpy((uint32_t *)entry + at, from, n * 4);
+    return VV_OK;
+}
+
+static int write_row(const struct vv_cache_write *a, size_t row) {
+    void *entry = vv_state_at(&a->to, a->window->slot[row], a->window->position[row]);
+    size_t at = row * a->row_stride, n = a->second ? a->to.width / 2 : a->to.width;
+    int error = write_part(a->to.type, (const uint32_t *)a->from + at, entry, 0, n);
+    if (error == VV_OK && a->second) {
+        error = write_part(a->to.type, (const uint32_t *)a->second + at, entry, n, n);
+    }
+    return error;
+}
+
 int vv_cache_write_reference(const void *args, size_t begin, size_t end) {
     const struct vv_cache_write *a = args;
     const struct vv_window *w = a->window;
     int error = VV_OK;
     for (size_t row = begin; row < end && error == VV_OK; row++) {
-        int32_t slot = w->slot[row], position = w->position[row];
-        const uint8_t *from = (const uint8_t *)a->from + row * a->row_stride * 4;
-        void *to = vv_state_at(&a->to, slot, position);
-        if (a->to.ring > 0 && newest_position(w, slot) - position >= (int64_t)a->to.ring) {
-            continue;
-        }
-        if (a->to.type == VV_TYPE_F16) {
-            error = narrow((const float *)(const void *)from, to, a->to.width);
-        } else {
-            memcpy(to, from, a->to.width * 4);
+        int64_t age = a->to.ring ? newest_position(w, w->slot[row]) - w->position[row] : 0;
+        if (a->to.ring == 0 || age < (int64_t)a->to.ring) {
+            error = write_row(a, row);
         }
     }
     return error;

@@ -9,10 +9,13 @@ static size_t units(const void *args) {
 static size_t buffers(const void *args, struct vv_buffer *out) {
     const struct vv_cache_write *a = args;
     if (out) {
-        out[0] = vv_reads(a->from, vv_extent(vv_rows(a->rows), a->row_stride, a->to.width) * 4);
+        size_t part = a->second ? a->to.width / 2 : a->to.width;
+        size_t bytes = vv_extent(vv_rows(a->rows), a->row_stride, part) * 4;
+        out[0] = vv_reads(a->from, bytes);
         out[1] = vv_updates_state(&a->to);
+        out[2] = vv_reads(a->second, bytes);
     }
-    return 2;
+    return a->second ? 3 : 2;
 }
 
 static const struct vv_variant variants[] = {
