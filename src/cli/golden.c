@@ -4,7 +4,7 @@
  */
 #include "golden.h"
 #include "golden_internal.h"
-#include "golden_rows.h"
+#include "golden_mtp.h"
 #include "interrupt.h"
 #include "json.h"
 #include "metadata.h"
@@ -29,6 +29,7 @@ struct golden {
     struct varve_file *container;
     size_t sequences, layers, ple_layer;
     double deviation; /* of the golden logits */
+    bool mtp;         /* the draft head too */
     bool strict;      /* floats alone: any departure is an error */
     double tolerance; /* INFINITY: none */
     size_t done, beyond;
@@ -40,6 +41,7 @@ struct sequence {
     struct golden_table tokens, logits, logit_rows, ties;
     struct golden_inner inner;
     struct golden_rows rows;
+    struct golden_mtp mtp;
     /* The verdict. */
     const struct golden_comparison *departs; /* the first inner tensor that does, or NULL */
     double worst;                            /* of the relative errors of inner tensors */
@@ -65,7 +67,10 @@ static int load(const struct golden *g, struct sequence *s) {
         (code = golden_floats(g->container, s->k, "logits", &s->logits)) ||
         (code = golden_integers(g->container, s->k, "logit_rows", &s->logit_rows)) ||
         (code = golden_integers(g->container, s->k, "tie_rows", &s->ties)) ||
-        (code = golden_inner_open(&s->inner, g->container, s->k, g->layers, g->ple_layer))) {
+        (code =
+             golden_inner_open(&s->inner, g->container, s->k, g->layers, g->ple_layer, g->mtp)) ||
+        (g->mtp &&
+         (code = golden_mtp_open(&s->mtp, g->container, s->k, g->opened->info.vocabulary)))) {
         return code;
     }
     if (s->tokens.rows == 0 || s->logits.rows == 0 || s->logits.rows != s->logit_rows.rows ||
@@ -85,6 +90,7 @@ static void close_sequence(struct sequence *s) {
     golden_free(&s->logit_rows);
     golden_free(&s->ties);
     golden_inner_close(&s->inner);
+    golden_mtp_close(&s->mtp);
     golden_rows_close(&s->rows);
 }
 
@@ -117,7 +123,22 @@ static int compare_window(const struct golden *g, struct sequence *s, struct var
         return fail("sequence %s: %s", s->name, error.message);
     }
     int code = compare_logits(g, s, session, first, rows);
-    return code == EXIT_DONE ? golden_inner_window(&s->inner, session, first, rows) : code;
+    if (code == EXIT_DONE) {
+        code = golden_inner_window(&s->inner, session, first, rows);
+    }
+    if (code == EXIT_DONE && g->mtp) {
+        code = golden_mtp_window(&s->mtp, session, first, rows, g->deviation);
+    }
+    return code;
+}
+
+/* Where the window that begins at `first` ends: a golden chain of drafts starts two tokens before
+ * the end of the sequence, so a window ends there. */
+static size_t window_end(const struct golden *g, const struct sequence *s, size_t first,
+                         size_t window) {
+    size_t total = s->tokens.rows, end = total - first < window ? total : first + window;
+    size_t chain = golden_mtp_has_chain(&s->mtp) && g->mtp && total > 2 ? total - 2 : total;
+    return first < chain && chain < end ? chain : end;
 }
 
 static int evaluate(const struct golden *g, struct sequence *s) {
@@ -128,18 +149,23 @@ static int evaluate(const struct golden *g, struct sequence *s) {
     if (options.window == 0 || options.window > total) {
         options.window = (uint32_t)total;
     }
+    options.context += GOLDEN_CHAIN;
+    options.logits = options.window;
     options.observe = true;
+    options.mtp = g->mtp;
     struct varve_row *row = malloc(options.window * sizeof *row);
     if (!row || varve_session_open(g->opened->model, &options, &session, &error) != VARVE_OK) {
         free(row);
         return fail("%s", row ? error.message : "no memory for a window");
     }
     int code = EXIT_DONE;
-    for (size_t first = 0; code == EXIT_DONE && first < total; first += options.window) {
-        size_t rest = total - first;
-        code = compare_window(g, s, session, first, rest < options.window ? rest : options.window,
-                              row);
-        if (code == EXIT_DONE && !progress_tokens(NULL, s->name, first, total)) {
+    for (size_t first = 0, end; code == EXIT_DONE && first < total; first = end) {
+        end = window_end(g, s, first, options.window);
+        code = compare_window(g, s, session, first, end - first, row);
+        if (code == EXIT_DONE && g->mtp && end + 2 == total) {
+            code = golden_mtp_chain(&s->mtp, session, (int32_t)s->tokens.i64[end], g->deviation);
+        }
+        if (code == EXIT_DONE && !progress_tokens(NULL, s->name, end, total)) {
             code = EXIT_INTERRUPTED;
         }
     }
@@ -150,6 +176,10 @@ static int evaluate(const struct golden *g, struct sequence *s) {
 }
 
 /* ---- judging ---- */
+
+static bool within(const struct golden *g, const struct golden_rows *rows) {
+    return rows->max <= g->tolerance && golden_rows_rms(rows) <= RMS_SHARE * g->tolerance;
+}
 
 static void judge(const struct golden *g, struct sequence *s) {
     for (size_t i = 0; i < s->inner.count; i++) {
@@ -164,9 +194,9 @@ static void judge(const struct golden *g, struct sequence *s) {
             s->departs = c;
         }
     }
+    s->unequal += s->mtp.unequal;
     if (g->strict) {
-        s->ok = !s->departs && s->rows.max <= g->tolerance &&
-                golden_rows_rms(&s->rows) <= RMS_SHARE * g->tolerance;
+        s->ok = !s->departs && s->unequal == 0 && within(g, &s->rows) && within(g, &s->mtp.rows);
     } else {
         s->ok = golden_rows_median(&s->rows) <= g->tolerance;
     }
@@ -179,6 +209,10 @@ static void print_text(const struct golden *g, struct sequence *s) {
                   s->name, s->tokens.rows, r->max, golden_rows_rms(r), golden_rows_median(&s->rows),
                   r->kl / (double)r->rows, r->top1, r->rows, s->worst,
                   s->worst_name ? s->worst_name : "none");
+    if (s->mtp.rows.rows > 0) {
+        output_format("; drafts max %.1e, rms %.1e, top-1 %zu of %zu", s->mtp.rows.max,
+                      golden_rows_rms(&s->mtp.rows), s->mtp.rows.top1, s->mtp.rows.rows);
+    }
     if (s->unequal > 0) {
         output_format(", %zu rows of choices differ", s->unequal);
     }
@@ -188,17 +222,22 @@ static void print_text(const struct golden *g, struct sequence *s) {
     output_format("%s\n", s->ok ? (g->tolerance < INFINITY ? ": ok" : "") : ": BEYOND TOLERANCE");
 }
 
+/* Null where nothing was compared. */
+static json_t *json_rows(struct golden_rows *r) {
+    return r->rows == 0 ? json_null()
+                        : json_pack("{s:f, s:f, s:f, s:f, s:I, s:I}", "max", r->max, "rms",
+                                    golden_rows_rms(r), "median_row", golden_rows_median(r), "kl",
+                                    r->kl / (double)r->rows, "top1", (json_int_t)r->top1, "rows",
+                                    (json_int_t)r->rows);
+}
+
 static int print_json(struct sequence *s) {
-    const struct golden_rows *r = &s->rows;
-    json_t *logits =
-        json_pack("{s:f, s:f, s:f, s:f, s:I, s:I}", "max", r->max, "rms", golden_rows_rms(r),
-                  "median_row", golden_rows_median(&s->rows), "kl", r->kl / (double)r->rows, "top1",
-                  (json_int_t)r->top1, "rows", (json_int_t)r->rows);
-    return json_line(json_pack("{s:o, s:I, s:o, s:f, s:s?, s:I, s:s?, s:b}", "sequence",
+    return json_line(json_pack("{s:o, s:I, s:o, s:o, s:f, s:s?, s:I, s:s?, s:b}", "sequence",
                                json_text(s->name, strlen(s->name)), "tokens",
-                               (json_int_t)s->tokens.rows, "logits", logits, "inner", s->worst,
-                               "inner_name", s->worst_name, "unequal_rows", (json_int_t)s->unequal,
-                               "departs", s->departs ? s->departs->name : NULL, "ok", (int)s->ok));
+                               (json_int_t)s->tokens.rows, "logits", json_rows(&s->rows), "drafts",
+                               json_rows(&s->mtp.rows), "inner", s->worst, "inner_name",
+                               s->worst_name, "unequal_rows", (json_int_t)s->unequal, "departs",
+                               s->departs ? s->departs->name : NULL, "ok", (int)s->ok));
 }
 
 static int compare_sequence(struct golden *g, struct sequence *s) {
@@ -239,6 +278,19 @@ static bool has_quantised_tensor(const struct varve_file *file) {
     return false;
 }
 
+static bool has_drafts(const struct varve_file *container) {
+    struct varve_file_info info;
+    varve_file_info(container, &info);
+    for (size_t i = 0; i < info.tensors; i++) {
+        struct varve_tensor tensor;
+        varve_file_tensor(container, i, &tensor);
+        if (strstr(tensor.name, ".mtp.logits")) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static int open_container(struct golden *g) {
     struct varve_error error;
     double count, layers, ple = 0;
@@ -258,6 +310,12 @@ static int open_container(struct golden *g) {
     g->sequences = (size_t)count;
     g->layers = (size_t)layers;
     g->ple_layer = (size_t)ple;
+    g->mtp = g->opened->info.mtp_layers > 0 && has_drafts(g->container);
+    if (given(g->arguments, OPTION_mtp) && !g->mtp) {
+        return fail("there are no drafts to compare: the model has %zu draft layers, and the "
+                    "container %s golden ones",
+                    g->opened->info.mtp_layers, has_drafts(g->container) ? "has" : "has no");
+    }
     g->strict =
         choice_of(g->arguments, OPTION_activations) == 1 || !has_quantised_tensor(g->opened->file);
     g->tolerance = given(g->arguments, OPTION_tolerance) ? real_of(g->arguments, OPTION_tolerance)

@@ -16,7 +16,7 @@ struct seen {
 struct golden_kind {
     const char *golden, *seen; /* names, with %zu for the layer */
     bool integers;             /* golden ones */
-    bool all_rows;             /* kept at every position, not only at `rows` */
+    enum { INNER_ROWS, ALL_ROWS, MTP_ROWS } kept;
     /* Compares row `r` of the golden tensor. */
     void (*compare)(struct golden_comparison *c, size_t r, const struct seen *seen);
 };
@@ -89,22 +89,24 @@ static void compare_weights(struct golden_comparison *c, size_t r, const struct 
 }
 
 static const struct golden_kind ngram_kinds[] = {
-    {"ngram_rows", "ngram_rows", true, true, compare_integers},
-    {"ple", "ple", false, false, compare_floats},
+    {"ngram_rows", "ngram_rows", true, ALL_ROWS, compare_integers},
+    {"ple", "ple", false, INNER_ROWS, compare_floats},
 };
 
 static const struct golden_kind layer_kinds[] = {
-    {"gdn.%zu", "gdn.%zu", false, false, compare_floats},
-    {"selected.%zu", "selected.%zu", true, false, compare_integers},
-    {"attn.%zu", "attn.%zu", false, false, compare_floats},
-    {"router_probs.%zu", "router_logits.%zu", false, false, compare_softmax},
-    {"experts.%zu", "experts.%zu", true, false, compare_experts},
-    {"expert_weights.%zu", "expert_weights.%zu", false, false, compare_weights},
-    {"moe.%zu", "moe.%zu", false, false, compare_floats},
-    {"hidden.%zu", "hidden.%zu", false, false, compare_floats},
+    {"gdn.%zu", "gdn.%zu", false, INNER_ROWS, compare_floats},
+    {"selected.%zu", "selected.%zu", true, INNER_ROWS, compare_integers},
+    {"attn.%zu", "attn.%zu", false, INNER_ROWS, compare_floats},
+    {"router_probs.%zu", "router_logits.%zu", false, INNER_ROWS, compare_softmax},
+    {"experts.%zu", "experts.%zu", true, INNER_ROWS, compare_experts},
+    {"expert_weights.%zu", "expert_weights.%zu", false, INNER_ROWS, compare_weights},
+    {"moe.%zu", "moe.%zu", false, INNER_ROWS, compare_floats},
+    {"hidden.%zu", "hidden.%zu", false, INNER_ROWS, compare_floats},
 };
 
-static const struct golden_kind mix_kind = {"mix", "mix", false, false, compare_floats};
+static const struct golden_kind mix_kind = {"mix", "mix", false, INNER_ROWS, compare_floats};
+static const struct golden_kind mtp_kind = {"mtp.hidden", "mtp.hidden", false, MTP_ROWS,
+                                            compare_floats};
 
 enum {
     NGRAM_KINDS = sizeof ngram_kinds / sizeof ngram_kinds[0],
@@ -126,9 +128,12 @@ static int load(struct golden_inner *inner, const struct varve_file *container, 
     if (code != EXIT_DONE || c->golden.rows == 0) {
         return code;
     }
-    if (!kind->all_rows && c->golden.rows != inner->rows.rows) {
-        return fail("golden tensor s%zu.%s has %zu rows and s%zu.inner_rows names %zu", k, c->name,
-                    c->golden.rows, k, inner->rows.rows);
+    c->rows = kind->kept == ALL_ROWS   ? NULL
+              : kind->kept == MTP_ROWS ? &inner->mtp_rows
+                                       : &inner->rows;
+    if (c->rows && c->golden.rows != c->rows->rows) {
+        return fail("golden tensor s%zu.%s has %zu rows, and there are %zu positions for them", k,
+                    c->name, c->golden.rows, c->rows->rows);
     }
     if (kind->compare == compare_weights &&
         (inner->count == 0 || c[-1].kind->compare != compare_experts || c[-1].layer != layer ||
@@ -140,11 +145,14 @@ static int load(struct golden_inner *inner, const struct varve_file *container, 
 }
 
 int golden_inner_open(struct golden_inner *inner, const struct varve_file *container, size_t k,
-                      size_t layers, size_t ple_layer) {
+                      size_t layers, size_t ple_layer, bool mtp) {
     *inner = (struct golden_inner){
-        .at = calloc(layers * LAYER_KINDS + NGRAM_KINDS + 1, sizeof *inner->at)};
+        .at = calloc(layers * LAYER_KINDS + NGRAM_KINDS + 2, sizeof *inner->at)};
     int code = inner->at ? golden_integers(container, k, "inner_rows", &inner->rows)
                          : fail("no memory for %zu layers", layers);
+    if (code == EXIT_DONE && mtp) {
+        code = golden_integers(container, k, "mtp.rows", &inner->mtp_rows);
+    }
     for (size_t layer = 0; layer < layers; layer++) {
         for (size_t i = 0; code == EXIT_DONE && layer == ple_layer && i < NGRAM_KINDS; i++) {
             code = load(inner, container, k, &ngram_kinds[i], layer);
@@ -153,7 +161,10 @@ int golden_inner_open(struct golden_inner *inner, const struct varve_file *conta
             code = load(inner, container, k, &layer_kinds[i], layer);
         }
     }
-    return code == EXIT_DONE ? load(inner, container, k, &mix_kind, 0) : code;
+    if (code == EXIT_DONE) {
+        code = load(inner, container, k, &mix_kind, 0);
+    }
+    return code == EXIT_DONE && mtp ? load(inner, container, k, &mtp_kind, 0) : code;
 }
 
 void golden_inner_close(struct golden_inner *inner) {
@@ -161,6 +172,7 @@ void golden_inner_close(struct golden_inner *inner) {
         golden_free(&inner->at[i].golden);
     }
     golden_free(&inner->rows);
+    golden_free(&inner->mtp_rows);
     free(inner->at);
 }
 
@@ -179,35 +191,61 @@ static int observe(const struct varve_session *session, const char *name, bool i
                       name, seen->rows, seen->width, width, rows);
 }
 
-static int compare_window(struct golden_comparison *c, const struct golden_inner *inner,
-                          const struct varve_session *session, size_t first, size_t rows) {
-    struct varve_observed seen, experts = {0};
+/* The window's experts, copied, since the session shows one tensor at a time; NULL where they are
+ * not needed or after an error in `*code`. */
+static int32_t *copy_experts(const struct golden_comparison *c, const struct varve_session *session,
+                             size_t rows, int *code) {
+    struct varve_observed seen;
     char name[40];
+    if (c->kind->compare != compare_weights) {
+        return NULL;
+    }
+    name_of("experts.%zu", c->layer, name);
+    *code = observe(session, name, true, rows, c->golden.width, &seen);
+    int32_t *copy = *code == EXIT_DONE ? malloc(seen.rows * seen.width * sizeof *copy) : NULL;
+    if (copy) {
+        memcpy(copy, seen.i32, seen.rows * seen.width * sizeof *copy);
+    } else if (*code == EXIT_DONE) {
+        *code = fail("no memory for the experts of a window");
+    }
+    return copy;
+}
+
+static int compare_window(struct golden_comparison *c, const struct varve_session *session,
+                          size_t first, size_t rows) {
+    struct varve_observed seen;
+    char name[40];
+    int code = EXIT_DONE;
+    int32_t *experts = copy_experts(c, session, rows, &code);
     name_of(c->kind->seen, c->layer, name);
-    int code = observe(session, name, c->kind->integers, rows, c->golden.width, &seen);
-    if (code == EXIT_DONE && c->kind->compare == compare_weights) {
-        name_of("experts.%zu", c->layer, name);
-        code = observe(session, name, true, rows, c->golden.width, &experts);
+    if (code == EXIT_DONE) {
+        code = observe(session, name, c->kind->integers, rows, c->golden.width, &seen);
     }
     for (size_t r = 0; code == EXIT_DONE && r < c->golden.rows; r++) {
-        size_t position = c->kind->all_rows ? r : (size_t)inner->rows.i64[r];
-        if (position >= first && position - first < rows) {
-            size_t row = position - first;
+        size_t position = c->rows ? (size_t)c->rows->i64[r] : r, row = position - first;
+        if (position >= first && row < rows) {
             const struct seen at = {seen.f32 ? seen.f32 + row * seen.width : NULL,
                                     seen.i32 ? seen.i32 + row * seen.width : NULL,
-                                    experts.i32 ? experts.i32 + row * experts.width : NULL};
+                                    experts ? experts + row * c->golden.width : NULL};
             c->kind->compare(c, r, &at);
             c->compared++;
         }
     }
+    free(experts);
     return code;
 }
 
 int golden_inner_window(struct golden_inner *inner, const struct varve_session *session,
                         size_t first, size_t rows) {
+    struct mtp_window mtp = mtp_window(first, rows);
     int code = EXIT_DONE;
     for (size_t i = 0; code == EXIT_DONE && i < inner->count; i++) {
-        code = compare_window(&inner->at[i], inner, session, first, rows);
+        struct golden_comparison *c = &inner->at[i];
+        if (c->kind->kept != MTP_ROWS) {
+            code = compare_window(c, session, first, rows);
+        } else if (mtp.rows > 0) {
+            code = compare_window(c, session, mtp.first, mtp.rows);
+        }
     }
     return code;
 }

@@ -23,21 +23,22 @@ struct golden_comparison {
     const struct golden_kind *kind;
     size_t layer;
     struct golden_table golden;
-    double difference, size; /* sums of squares */
-    size_t compared;         /* rows */
-    size_t unequal;          /* of them, rows of integers that differ */
+    const struct golden_table *rows; /* positions of its rows; NULL: 0, 1, … */
+    double difference, size;         /* sums of squares */
+    size_t compared;                 /* rows */
+    size_t unequal;                  /* of them, rows of integers that differ */
 };
 
 struct golden_inner {
     struct golden_comparison *at; /* in the order of the forward pass */
     size_t count;
-    struct golden_table rows; /* positions of most tensors' rows */
+    struct golden_table rows, mtp_rows; /* positions: of the trunk's tensors, of the draft head's */
 };
 
-/* Loads the inner tensors of sequence `k`; the n-gram embedding comes before layer `ple_layer`.
- * Close in either case. */
+/* Loads the inner tensors of sequence `k`; the n-gram embedding comes before layer `ple_layer`; the
+ * draft head's only with `mtp`. Close in either case. */
 int golden_inner_open(struct golden_inner *inner, const struct varve_file *container, size_t k,
-                      size_t layers, size_t ple_layer);
+                      size_t layers, size_t ple_layer, bool mtp);
 void golden_inner_close(struct golden_inner *inner);
 
 /* Compares the session's last window, of `rows` rows from position `first` on. */

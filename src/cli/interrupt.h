@@ -3,7 +3,8 @@
 #pragma once
 #include <stdbool.h>
 
-/* Takes SIGINT, SIGTERM and SIGHUP; ignores SIGPIPE, so that a closed pipe is a failed write. */
+/* Takes SIGINT, SIGTERM and SIGHUP; ignores SIGPIPE and SIGXFSZ, so that a closed pipe and a file
+ * that may not grow are failed writes. */
 void interrupt_install(void);
 
 /* From here on the first signal only makes `interrupted` true. */

@@ -66,6 +66,11 @@ struct varve_session_options session_options(const struct arguments *arguments, 
         .float_activations = choice_of(arguments, OPTION_activations) == 1,
         .all_barriers = choice_of(arguments, OPTION_barriers) == 1,
         .mock_device = choice_of(arguments, OPTION_device) == 1,
+        .profile = given(arguments, OPTION_profile),
         .isa = isas[choice_of(arguments, OPTION_isa)],
     };
+}
+
+struct mtp_window mtp_window(size_t first, size_t rows) {
+    return first > 0 ? (struct mtp_window){first - 1, rows} : (struct mtp_window){0, rows - 1};
 }

@@ -22,3 +22,10 @@ int open_tokenizer(const struct arguments *arguments, struct varve_file **file,
 /* What the options say about a session. `tokens` is the context where the command has no option for
  * it, and the window that "all" stands for. */
 struct varve_session_options session_options(const struct arguments *arguments, size_t tokens);
+
+/* What the draft head computes in a window of `rows` rows from position `first` on: its row j pairs
+ * position j with token j + 1, so it begins one position earlier, but not before 0. */
+struct mtp_window {
+    size_t first, rows;
+};
+struct mtp_window mtp_window(size_t first, size_t rows);

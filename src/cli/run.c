@@ -3,6 +3,7 @@
 #include "commands.h"
 #include "input.h"
 #include "interrupt.h"
+#include "profile.h"
 #include "report.h"
 
 #include <stdlib.h>
@@ -134,7 +135,13 @@ static int run_with(struct run *run, const struct text *prompt) {
     if (code == EXIT_DONE) {
         code = open_streams(run);
     }
-    return code == EXIT_DONE ? run_generate(run) : code;
+    if (code == EXIT_DONE) {
+        code = run_generate(run);
+    }
+    if (run->session && run->options.profile) {
+        profile_report(run->session);
+    }
+    return code;
 }
 
 static void close_run(struct run *run) {
