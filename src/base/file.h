@@ -9,19 +9,24 @@
 #include <stdint.h>
 #include <time.h>
 
-/* A regular file open for reading. The caller owns the struct and may read its fields. */
+/* A regular file open for reading, or bytes in memory in the place of one. The owner of the struct
+ * may read its fields. */
 struct vv_file {
-    char *path; /* as it was given */
-    int descriptor;
-    uint64_t size;              /* bytes, when it was opened */
-    const unsigned char *bytes; /* [size]: the mapping after vv_file_map, else NULL */
-    struct timespec modified;   /* when it was opened */
-    struct vv_file_guard *guard;
+    char *path;                  /* as it was given */
+    int descriptor;              /* -1: in memory */
+    uint64_t size;               /* bytes, when it was opened */
+    const unsigned char *bytes;  /* [size]: the mapping after vv_file_map, else NULL */
+    struct timespec modified;    /* when it was last written to, as seen at opening */
+    struct vv_file_guard *guard; /* not NULL: `bytes` is a mapping of ours */
 };
 
 /* Opens a regular file; a directory, pipe or device is refused by name, without waiting for it. On
  * failure `file` is all zero. */
 int vv_file_open(const char *path, struct vv_file *file, struct vv_error *error);
+
+/* Bytes in memory (which must outlive `file`) as a file; `name` stands for its path. */
+int vv_file_from_memory(const void *bytes, size_t size, const char *name, struct vv_file *file,
+                        struct vv_error *error);
 
 /* Maps the whole file, read-only. An empty file has no mapping and is refused. */
 int vv_file_map(struct vv_file *file, struct vv_error *error);
@@ -70,7 +75,10 @@ int vv_output_finish(struct vv_output *output, struct vv_error *error);
 /* Removes what was written and frees `output`. NULL is let be. */
 void vv_output_abandon(struct vv_output *output);
 
+/* What of a path fits into a message: its last parts, 300 bytes at most. Points into `path`. */
+const char *vv_path_tail(const char *path);
+
 /* The sentence for a system call that failed: "PATH cannot be DONE: reason", with what to do where
- * that is known (a full disk, no permission, too many open files). `number` is errno; `done` a
+ * that is known (a full disk, too many open files). `number` is errno; `done` a
  * participle: "opened", "read", "written". Returns VV_ERROR_IO. */
 int vv_fail_system(struct vv_error *error, int number, const char *path, const char *done);

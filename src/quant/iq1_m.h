@@ -1,7 +1,7 @@
 /*
- * IQ1_M, 256 values: u8 q[32]; u8 qh[16]; u16 sc[4]. The f16 d is spread over the top nibbles of sc;
- * each 16 values have three bits s below them. Each 8: a nibble of qh, high three bits of the row
- * of IQ1_S's grid and the sign of the shift by 1/8. Value as IQ1_S.
+ * IQ1_M, 256 values: u8 q[32]; u8 qh[16]; u16 sc[4]. The f16 d is spread over the top nibbles of
+ * sc; each 16 values have three bits s below them. Each 8: a nibble of qh, high three bits of the
+ * row of IQ1_S's grid and the sign of the shift by 1/8. Value as IQ1_S.
  */
 #pragma once
 #include "quant/iq1_s.h"
@@ -17,8 +17,9 @@ VV_INLINE void vv_unpack_iq1_m(const uint8_t *block, size_t part, struct vv_segm
         int s = vv_load16(sc + 4 * part + k / 4 * 2) >> 3 * (k % 4) & 7;
         out->scale[k] = (int16_t)(2 * s + 1);
     }
-    for (int i = 0; i < 16; i++) {
-        int high = qh[i / 2] >> 4 * (i % 2) & 15;
-        vv_unpack_shifted8(vv_iq1s_grid[q[i] | (high & 7) << 8], high & 8 ? -1 : 1, out->w + 8 * i);
+    for (int k = 0; k < 8; k++) {
+        vv_shift_grid(vv_iq1s_grid[q[2 * k] | (qh[k] & 7) << 8], qh[k] & 8,
+                      vv_iq1s_grid[q[2 * k + 1] | (qh[k] >> 4 & 7) << 8], qh[k] & 128,
+                      &out->group[k]);
     }
 }

@@ -11,8 +11,10 @@ VV_INLINE void vv_unpack_iq2_s(const uint8_t *block, size_t part, struct vv_segm
     for (int k = 0; k < 8; k++) {
         out->scale[k] = (int16_t)(2 * (sc[k / 2] >> 4 * (k % 2) & 15) + 1);
     }
-    for (int i = 0; i < 16; i++) {
-        int row = q[i] | (qh[i / 4] >> 2 * (i % 4) & 3) << 8;
-        vv_sign8(vv_iq2s_grid[row], signs[i], out->w + 8 * i);
+    for (int k = 0; k < 8; k++) {
+        int high = qh[k / 2] >> 4 * (k % 2);
+        vv_give_signs(vv_pair(vv_iq2s_grid[q[2 * k] | (high & 3) << 8],
+                              vv_iq2s_grid[q[2 * k + 1] | (high & 12) << 6]),
+                      vv_load16(signs + 2 * k), &out->group[k]);
     }
 }

@@ -1,8 +1,7 @@
-/* IQ2_XS, 256 values: f16 d; u16 q[32]; u8 sc[8]. Each 8 values: row q & 511 of the grid, sign index
- * q >> 9; each 16 a nibble s of sc. Value d * (2 s + 1) / 8 * grid. */
+/* IQ2_XS, 256 values: f16 d; u16 q[32]; u8 sc[8]. Each 8 values: row q & 511 of the grid, sign
+ * index q >> 9; each 16 a nibble s of sc. Value d * (2 s + 1) / 8 * grid. */
 #pragma once
-#include "quant/bits.h"
-#include "quant/tables.h"
+#include "quant/iq2_xxs.h"
 
 VV_INLINE void vv_unpack_iq2_xs(const uint8_t *block, size_t part, struct vv_segment *out) {
     const uint8_t *q = block + 2 + 32 * part, *sc = block + 66 + 4 * part;
@@ -10,8 +9,9 @@ VV_INLINE void vv_unpack_iq2_xs(const uint8_t *block, size_t part, struct vv_seg
     for (int k = 0; k < 8; k++) {
         out->scale[k] = (int16_t)(2 * (sc[k / 2] >> 4 * (k % 2) & 15) + 1);
     }
-    for (int i = 0; i < 16; i++) {
-        unsigned code = vv_load16(q + 2 * i);
-        vv_sign8(vv_iq2xs_grid[code & 511], vv_iq_signs[code >> 9], out->w + 8 * i);
+    for (int k = 0; k < 8; k++) {
+        uint32_t a = vv_load16(q + 4 * k), b = vv_load16(q + 4 * k + 2);
+        vv_give_signs(vv_pair(vv_iq2xs_grid[a & 511], vv_iq2xs_grid[b & 511]),
+                      vv_pair_of_signs(a >> 9 | b >> 9 << 7), &out->group[k]);
     }
 }

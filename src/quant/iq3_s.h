@@ -12,11 +12,11 @@ VV_INLINE void vv_unpack_iq3_s(const uint8_t *block, size_t part, struct vv_segm
     for (int k = 0; k < 8; k++) {
         out->scale[k] = (int16_t)(2 * (sc[k / 4] >> 4 * (k / 2 % 2) & 15) + 1);
     }
-    for (int i = 0; i < 16; i++) {
-        int8_t grid[8];
-        int high = qh[i / 4] >> 2 * (i % 4);
-        memcpy(grid, vv_iq3s_grid[q[2 * i] | (high & 1) << 8], 4);
-        memcpy(grid + 4, vv_iq3s_grid[q[2 * i + 1] | (high >> 1 & 1) << 8], 4);
-        vv_sign8(grid, signs[i], out->w + 8 * i);
+    for (int k = 0; k < 8; k++, q += 4) {
+        int high = qh[k / 2] >> 4 * (k % 2);
+        vv_bytes16 grid =
+            vv_four(vv_iq3s_grid[q[0] | (high & 1) << 8], vv_iq3s_grid[q[1] | (high & 2) << 7],
+                    vv_iq3s_grid[q[2] | (high & 4) << 6], vv_iq3s_grid[q[3] | (high & 8) << 5]);
+        vv_give_signs(grid, vv_load16(signs + 2 * k), &out->group[k]);
     }
 }

@@ -4,8 +4,8 @@
 #include "quant/tables.h"
 
 VV_INLINE void vv_unpack_iq4_nl(const uint8_t *block, size_t part, struct vv_segment *out) {
-    uint8_t n[32];
+    vv_bytes16 n = vv_load_bytes(block + 2);
     out->step_d[part] = vv_load_half(block);
-    vv_nibbles(block + 2, n);
-    vv_look_up(vv_iq4nl_values, n, out->w + 32 * part);
+    vv_look_up(vv_iq4nl_values, n & 15, &out->group[2 * part]);
+    vv_look_up(vv_iq4nl_values, n >> 4, &out->group[2 * part + 1]);
 }

@@ -109,7 +109,14 @@ VV_INLINE void vv_decode_f32(const uint8_t *from, float *to, size_t values) {
 }
 
 VV_INLINE void vv_decode_f16(const uint8_t *from, float *to, size_t values) {
-    for (size_t i = 0; i < values; i++) {
+    size_t i = 0;
+#ifdef __F16C__
+    for (; i + 8 <= values; i += 8) {
+        __m128i h = _mm_loadu_si128((const __m128i *)(from + 2 * i));
+        _mm256_storeu_ps(to + i, _mm256_cvtph_ps(h));
+    }
+#endif
+    for (; i < values; i++) {
         to[i] = vv_load_half(from + 2 * i);
     }
 }

@@ -5,9 +5,9 @@
 #include "quant/tables.h"
 
 VV_INLINE void vv_unpack_mxfp4(const uint8_t *block, size_t part, struct vv_segment *out) {
-    uint8_t n[32];
+    vv_bytes16 n = vv_load_bytes(block + 1);
     uint32_t e = block[0]; /* 2^-128 and 2^-127 are denormal */
     out->step_d[part] = vv_from_bits(e < 2 ? 0x00200000u << e : (e - 1) << 23);
-    vv_nibbles(block + 1, n);
-    vv_look_up(vv_e2m1_doubled, n, out->w + 32 * part);
+    vv_look_up(vv_e2m1_doubled, n & 15, &out->group[2 * part]);
+    vv_look_up(vv_e2m1_doubled, n >> 4, &out->group[2 * part + 1]);
 }

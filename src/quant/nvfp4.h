@@ -17,17 +17,12 @@ VV_INLINE float vv_half_ue4m3(uint32_t byte) {
 }
 
 VV_INLINE void vv_unpack_nvfp4(const uint8_t *block, size_t part, struct vv_segment *out) {
-    const uint8_t *qs = block + 4;
-    int16_t *w = out->w + 64 * part;
+    typedef uint64_t pair __attribute__((vector_size(16)));
     for (size_t s = 0; s < 4; s++) {
+        uint64_t qs;
+        memcpy(&qs, block + 4 + 8 * s, sizeof qs);
+        pair n = {qs, qs >> 4};
         out->step_d[4 * part + s] = vv_half_ue4m3(block[s]);
-    }
-    for (int half = 0; half < 2; half++) {
-        uint8_t n[32], ordered[32];
-        vv_nibbles(qs + 16 * half, n); /* low of two steps, then high of two steps */
-        for (int i = 0; i < 32; i += 8) {
-            memcpy(ordered + i, n + (i & 16) / 2 + (i & 8) * 2, 8);
-        }
-        vv_look_up(vv_e2m1_doubled, ordered, w + 32 * half);
+        vv_look_up(vv_e2m1_doubled, (vv_bytes16)n & 15, &out->group[4 * part + s]);
     }
 }

@@ -4,11 +4,9 @@
 #include "quant/bits.h"
 
 VV_INLINE void vv_unpack_q4_0(const uint8_t *block, size_t part, struct vv_segment *out) {
-    uint8_t n[32];
-    int16_t *w = out->w + 32 * part;
+    vv_words16 n;
+    vv_load_words(block + 2, &n);
     out->step_d[part] = vv_load_half(block);
-    vv_nibbles(block + 2, n);
-    for (int i = 0; i < 32; i++) {
-        w[i] = (int16_t)(n[i] - 8);
-    }
+    out->group[2 * part] = (n & 15) - 8;
+    out->group[2 * part + 1] = (n >> 4) - 8;
 }

@@ -3,12 +3,10 @@
 #include "quant/bits.h"
 
 VV_INLINE void vv_unpack_q4_1(const uint8_t *block, size_t part, struct vv_segment *out) {
-    uint8_t n[32];
-    int16_t *w = out->w + 32 * part;
+    vv_words16 n;
+    vv_load_words(block + 4, &n);
     out->step_d[part] = vv_load_half(block);
     out->step_m[part] = vv_load_half(block + 2);
-    vv_nibbles(block + 4, n);
-    for (int i = 0; i < 32; i++) {
-        w[i] = n[i];
-    }
+    out->group[2 * part] = n & 15;
+    out->group[2 * part + 1] = n >> 4;
 }

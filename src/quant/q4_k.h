@@ -12,11 +12,11 @@ VV_INLINE void vv_unpack_k_scales(const uint8_t *packed /* [12] */, size_t half,
                                   struct vv_segment *out) {
     uint32_t a = vv_load32(packed), b = vv_load32(packed + 4), c = vv_load32(packed + 8);
     if (half == 0) {
-        vv_twice(a & 0x3f3f3f3fu, out->scale);
-        vv_twice(b & 0x3f3f3f3fu, out->min);
+        vv_store_twice(a & 0x3f3f3f3fu, out->scale);
+        vv_store_twice(b & 0x3f3f3f3fu, out->min);
     } else {
-        vv_twice((c & 0x0f0f0f0fu) | (a >> 2 & 0x30303030u), out->scale);
-        vv_twice((c >> 4 & 0x0f0f0f0fu) | (b >> 2 & 0x30303030u), out->min);
+        vv_store_twice((c & 0x0f0f0f0fu) | (a >> 2 & 0x30303030u), out->scale);
+        vv_store_twice((c >> 4 & 0x0f0f0f0fu) | (b >> 2 & 0x30303030u), out->min);
     }
 }
 
@@ -26,9 +26,11 @@ VV_INLINE void vv_unpack_q4_k(const uint8_t *block, size_t part, struct vv_segme
     out->dmin = vv_load_half(block + 2);
     vv_unpack_k_scales(block + 4, part, out);
     for (int c = 0; c < 2; c++) {
-        for (int l = 0; l < 32; l++) {
-            out->w[64 * c + l] = qs[32 * c + l] & 15;
-            out->w[64 * c + 32 + l] = qs[32 * c + l] >> 4;
+        for (int l = 0; l < 2; l++) {
+            vv_words16 q;
+            vv_load_words(qs + 32 * c + 16 * l, &q);
+            out->group[4 * c + l] = q & 15;
+            out->group[4 * c + 2 + l] = q >> 4;
         }
     }
 }

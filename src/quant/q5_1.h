@@ -3,13 +3,12 @@
 #include "quant/bits.h"
 
 VV_INLINE void vv_unpack_q5_1(const uint8_t *block, size_t part, struct vv_segment *out) {
-    uint8_t n[32];
-    uint32_t fifth = vv_load32(block + 4);
-    int16_t *w = out->w + 32 * part;
+    vv_words16 n, low, high;
+    vv_load_words(block + 8, &n);
+    vv_spread_bits(vv_load16(block + 4), &low);
+    vv_spread_bits(vv_load16(block + 6), &high);
     out->step_d[part] = vv_load_half(block);
     out->step_m[part] = vv_load_half(block + 2);
-    vv_nibbles(block + 8, n);
-    for (int i = 0; i < 32; i++) {
-        w[i] = (int16_t)(n[i] | (fifth >> i & 1) << 4);
-    }
+    out->group[2 * part] = (n & 15) | (low & 16);
+    out->group[2 * part + 1] = n >> 4 | (high & 16);
 }

@@ -13,10 +13,14 @@ VV_INLINE void vv_unpack_q6_k(const uint8_t *block, size_t part, struct vv_segme
     for (int k = 0; k < 8; k++) {
         out->scale[k] = sc[k];
     }
-    for (int j = 0; j < 4; j++) {
-        for (int l = 0; l < 32; l++) {
-            int low = ql[32 * (j % 2) + l] >> 4 * (j / 2) & 15, high = qh[l] >> 2 * j & 3;
-            out->w[32 * j + l] = (int16_t)((low | high << 4) - 32);
-        }
+    for (int l = 0; l < 2; l++) {
+        vv_words16 a, b, high;
+        vv_load_words(ql + 16 * l, &a);
+        vv_load_words(ql + 32 + 16 * l, &b);
+        vv_load_words(qh + 16 * l, &high);
+        out->group[l] = ((a & 15) | (high << 4 & 48)) - 32;
+        out->group[2 + l] = ((b & 15) | (high << 2 & 48)) - 32;
+        out->group[4 + l] = (a >> 4 | (high & 48)) - 32;
+        out->group[6 + l] = (b >> 4 | (high >> 2 & 48)) - 32;
     }
 }

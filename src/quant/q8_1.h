@@ -3,10 +3,7 @@
 #include "quant/bits.h"
 
 VV_INLINE void vv_unpack_q8_1(const uint8_t *block, size_t part, struct vv_segment *out) {
-    const int8_t *q = (const int8_t *)block + 4;
-    int16_t *w = out->w + 32 * part;
     out->step_d[part] = vv_load_half(block);
-    for (int i = 0; i < 32; i++) {
-        w[i] = q[i];
-    }
+    vv_widen_signed(vv_load_bytes(block + 4), &out->group[2 * part]);
+    vv_widen_signed(vv_load_bytes(block + 20), &out->group[2 * part + 1]);
 }

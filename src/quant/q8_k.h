@@ -3,12 +3,12 @@
 #include "quant/bits.h"
 
 VV_INLINE void vv_unpack_q8_k(const uint8_t *block, size_t part, struct vv_segment *out) {
-    const int8_t *q = (const int8_t *)block + 4 + 128 * part;
+    const uint8_t *q = block + 4 + 128 * part;
     float d = vv_from_bits(vv_load32(block));
     for (int b = 0; b < 4; b++) {
         out->step_d[b] = d;
     }
-    for (int i = 0; i < 128; i++) {
-        out->w[i] = q[i];
+    for (int k = 0; k < 8; k++) {
+        vv_widen_signed(vv_load_bytes(q + 16 * k), &out->group[k]);
     }
 }

@@ -12,6 +12,9 @@
  * call that the linker could resolve to another set's copy. */
 #define VV_INLINE static inline __attribute__((always_inline))
 
+/* Sixteen words: arithmetic on them is element by element, on any machine (GCC and Clang). */
+typedef int16_t vv_words16 __attribute__((vector_size(32)));
+
 /*
  * Super-block formats: value i is d * scale[i / 16] * w[i] - dmin * min[i / 16]. d is the
  * contract's d' (the power of two is in it); sub-scales that cover 32 values stand twice. min and
@@ -25,7 +28,10 @@
  * the multiply-and-add of 16-bit integers, which all vector units have.
  */
 struct vv_segment {
-    int16_t w[128];
+    union {
+        int16_t w[128];
+        vv_words16 group[8];
+    };
     int16_t scale[8];
     int16_t min[8];
     float d, dmin;

@@ -9,9 +9,11 @@ VV_INLINE void vv_unpack_tq2_0(const uint8_t *block, size_t part, struct vv_segm
     for (int k = 0; k < 8; k++) {
         out->scale[k] = 1;
     }
-    for (int j = 0; j < 4; j++) {
-        for (int l = 0; l < 32; l++) {
-            out->w[32 * j + l] = (int16_t)((qs[l] >> 2 * j & 3) - 1);
+    for (int l = 0; l < 2; l++) {
+        vv_words16 q;
+        vv_load_words(qs + 16 * l, &q);
+        for (int j = 0; j < 4; j++) {
+            out->group[2 * j + l] = (q >> 2 * j & 3) - 1;
         }
     }
 }

@@ -1,0 +1,62 @@
+#include "op/gemv/internal.h"
+#include "op/quantize_rows/contract.h"
+#include "quant/format.h"
+
+static size_t units(const void *args) {
+    return ((const struct vv_gemv *)args)->weight->rows;
+}
+
+static size_t buffers(const void *args, struct vv_buffer *out) {
+    const struct vv_gemv *a = args;
+    size_t rows = vv_rows(a->rows), outputs = a->weight->rows;
+    size_t n = vv_planes_buffers(&a->x, vv_planes_needed(&a->x, a->weight->type), rows, false, out);
+    if (out) {
+        /* Where rows are wider than the outputs, what lies between them stays as it is. */
+        size_t floats = rows == 0 ? 0 : (rows - 1) * a->y_row + outputs;
+        out[n] = (struct vv_buffer){a->y, floats * sizeof(float), a->y_row != outputs, true};
+    }
+    n++;
+    if (a->weight->scale) {
+        if (out) {
+            out[n] = (struct vv_buffer){a->weight->scale, sizeof(float), true, false};
+        }
+        n++;
+    }
+    return n;
+}
+
+static size_t weights(const void *args, struct vv_weight **out) {
+    if (out) {
+        out[0] = ((const struct vv_gemv *)args)->weight;
+    }
+    return 1;
+}
+
+static bool is_quantised(const void *args) {
+    return vv_format(((const struct vv_gemv *)args)->weight->type)->arithmetic !=
+           VV_ARITHMETIC_FLOAT;
+}
+
+static const struct vv_variant variants[] = {
+    {"gemv/reference", VV_CPU_ANY, true, NULL, NULL, vv_gemv_reference},
+    {"gemv/rows4", VV_CPU_ANY, true, is_quantised, &vv_layout_rows4, vv_gemv_rows4},
+    {"gemv/portable", VV_CPU_ANY, true, NULL, NULL, vv_gemv_portable},
+#ifdef __x86_64__
+    {"gemv/rows4_avx2", VV_CPU_AVX2, true, is_quantised, &vv_layout_rows4, vv_gemv_rows4_avx2},
+    {"gemv/portable_avx2", VV_CPU_AVX2, true, NULL, NULL, vv_gemv_portable_avx2},
+    {"gemv/rows4_avx512", VV_CPU_AVX512, true, is_quantised, &vv_layout_rows4,
+     vv_gemv_rows4_avx512},
+    {"gemv/portable_avx512", VV_CPU_AVX512, true, NULL, NULL, vv_gemv_portable_avx512},
+#endif
+    {0},
+};
+
+const struct vv_operation vv_gemv = {
+    "gemv", sizeof(struct vv_gemv), units, buffers, weights, variants,
+};
+
+void vv_gemv_check(struct vv_check *check);
+
+static const struct vv_operation *const operations[] = {&vv_gemv, NULL};
+
+const struct vv_operation_folder vv_folder_gemv = {"gemv", operations, vv_gemv_check};

@@ -1,0 +1,21 @@
+#include "op/quantize_rows/check_planes.h"
+
+struct vv_planes vv_check_planes(struct vv_check *check, const float *x, size_t rows, size_t width,
+                                 unsigned sets) {
+    struct vv_planes p = {.width = width, .x = x};
+    if (sets & VV_PLANES_COARSE) {
+        p.coarse_q = vv_check_memory(check, rows * width);
+        p.coarse_scale = vv_check_floats(check, rows * vv_plane_scales(width, VV_COARSE_UNIT));
+        p.coarse_sum16 = vv_check_memory(check, rows * width / VV_SUM_UNIT * sizeof(int16_t));
+    }
+    if (sets & VV_PLANES_FINE) {
+        p.fine_q = vv_check_memory(check, rows * width);
+        p.fine_scale = vv_check_floats(check, rows * vv_plane_scales(width, VV_FINE_UNIT));
+        p.fine_sum16 = vv_check_memory(check, rows * width / VV_SUM_UNIT * sizeof(int16_t));
+    }
+    int32_t count = (int32_t)rows;
+    struct vv_quantize_rows args = {p, {&count, 1}};
+    int error = vv_quantize_rows.variants->run(&args, 0, vv_quantize_rows.units(&args));
+    vv_check_true(check, error == VV_OK, "activations of a case are out of range");
+    return p;
+}
