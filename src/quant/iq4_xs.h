@@ -6,11 +6,11 @@
 
 VV_INLINE void vv_unpack_iq4_xs(const uint8_t *block, size_t part, struct vv_segment *out) {
     const uint8_t *sl = block + 4 + 2 * part, *qs = block + 8 + 64 * part;
-    uint32_t sh = (uint32_t)vv_load16(block + 2) >> 8 * part;
+    int sh = vv_load16(block + 2) >> 8 * part;
     out->d = vv_load_half(block);
     for (int k = 0; k < 4; k++) {
-        uint32_t low = sl[k / 2] >> 4 * (k % 2) & 15u, high = sh >> 2 * k & 3;
-        out->scale[2 * k] = out->scale[2 * k + 1] = (int16_t)((int)(low | high << 4) - 32);
+        int low = sl[k / 2] >> 4 * (k % 2) & 15, high = sh >> 2 * k & 3;
+        out->scale[2 * k] = out->scale[2 * k + 1] = (int16_t)((low | high << 4) - 32);
     }
     for (int k = 0; k < 4; k++) {
         vv_bytes16 n = vv_load_bytes(qs + 16 * k);

@@ -150,9 +150,9 @@ int vv_bpe_encode(const struct vv_bpe *bpe, struct vv_bpe_work *work, const char
     struct heap heap = {work->heap, 0};
     uint32_t count = (uint32_t)length;
     for (uint32_t i = 0; i < count; i++) {
-        symbols[i] = (struct vv_bpe_symbol){bpe->bytes[(unsigned char)piece[i]], NO_RANK,
-                                            i == 0 ? NO_SYMBOL : i - 1,
-                                            i + 1 == count ? NO_SYMBOL : i + 1};
+        symbols[i] =
+            (struct vv_bpe_symbol){bpe->bytes[(unsigned char)piece[i]], NO_RANK,
+                                   i == 0 ? NO_SYMBOL : i - 1, i + 1 == count ? NO_SYMBOL : i + 1};
     }
     for (uint32_t i = 0; i < count; i++) {
         consider(bpe, symbols, &heap, i);

@@ -16,7 +16,7 @@ struct vv_bpe_merge {
 struct vv_bpe_pair;
 
 struct vv_bpe {
-    int32_t bytes[256]; /* the id of each byte's token: to be set by whoever builds this */
+    int32_t bytes[256];          /* the id of each byte's token: to be set by whoever builds this */
     struct vv_bpe_merge *merges; /* [merge_count] in order of rank; owned */
     size_t merge_count;
     struct vv_bpe_pair *pairs; /* [1 << pair_bits] hash from (left, right) to rank; owned */
@@ -35,6 +35,7 @@ struct vv_bpe_work {
 };
 void vv_bpe_work_free(struct vv_bpe_work *work);
 
-/* Appends the ids of one piece, below 2^31 - 1 bytes. Time n log n: each merge shortens the list. */
+/* Appends the ids of one piece, below 2^31 - 1 bytes. Time n log n: each merge shortens the list.
+ */
 int vv_bpe_encode(const struct vv_bpe *bpe, struct vv_bpe_work *work, const char *piece,
                   size_t length, struct vv_ids *out, struct vv_error *error);

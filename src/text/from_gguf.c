@@ -93,8 +93,8 @@ struct arrays {
     int32_t *types;
 };
 
-static int read(const struct vv_gguf *g, struct arrays *arrays, struct vv_vocabulary *v,
-                struct vv_error *error) {
+static int read_vocabulary(const struct vv_gguf *g, struct arrays *arrays, struct vv_vocabulary *v,
+                           struct vv_error *error) {
     struct vv_string pre;
     int status = check_model(g, error);
     status = status == VV_OK ? vv_gguf_get_string(g, "tokenizer.ggml.pre", &pre, error) : status;
@@ -110,8 +110,7 @@ static int read(const struct vv_gguf *g, struct arrays *arrays, struct vv_vocabu
         status = read_types(g, v->token_count, &arrays->types, error);
     }
     if (status == VV_OK) {
-        status =
-            read_strings(g, "tokenizer.ggml.merges", &arrays->merges, &v->merge_count, error);
+        status = read_strings(g, "tokenizer.ggml.merges", &arrays->merges, &v->merge_count, error);
     }
     v->tokens = arrays->tokens;
     v->types = arrays->types;
@@ -124,8 +123,11 @@ int vv_tokenizer_open(const struct vv_gguf *gguf, struct vv_tokenizer **out,
     struct arrays arrays = {0};
     struct vv_vocabulary vocabulary = {0};
     *out = NULL;
-    int status = read(gguf, &arrays, &vocabulary, error);
-    status = status == VV_OK ? vv_tokenizer_new(&vocabulary, out, error) : status;
+    int status = read_vocabulary(gguf, &arrays, &vocabulary, error);
+    if (status == VV_OK && (status = vv_tokenizer_new(&vocabulary, out, error)) != VV_OK) {
+        struct vv_error reason = *error; /* which does not know the file */
+        vv_fail(error, status, "%s: %s", vv_gguf_path(gguf, 0), reason.message);
+    }
     free(arrays.tokens);
     free(arrays.types);
     free(arrays.merges);

@@ -22,8 +22,8 @@ int vv_special_add(struct vv_special_set *set, struct vv_text text, int32_t id,
     if (text.length == 0) {
         return VV_OK;
     }
-    int status = vv_grow(&set->at, &set->capacity, set->count + 1, sizeof *set->at,
-                         "special tokens", error);
+    int status =
+        vv_grow(&set->at, &set->capacity, set->count + 1, sizeof *set->at, "special tokens", error);
     if (status == VV_OK) {
         set->at[set->count++] = (struct vv_special_token){text, id};
     }
@@ -67,7 +67,7 @@ static size_t lower_bound(const struct vv_special_set *set, size_t low, size_t h
 }
 
 const struct vv_special_token *vv_special_match(const struct vv_special_set *set, const char *text,
-                                          size_t length) {
+                                                size_t length) {
     const struct vv_special_token *longest = NULL;
     if (length == 0) {
         return NULL;

@@ -30,6 +30,6 @@ void vv_special_sort(struct vv_special_set *set);
 
 /* The longest token that `text` [length] begins with, or NULL. */
 const struct vv_special_token *vv_special_match(const struct vv_special_set *set, const char *text,
-                                          size_t length);
+                                                size_t length);
 
 void vv_special_free(struct vv_special_set *set);

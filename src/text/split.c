@@ -96,9 +96,12 @@ static size_t contraction(const char *text, size_t at, size_t end) {
 }
 
 static bool take(struct vv_split *split, size_t end, struct vv_text *piece) {
+    if (end == split->at) {
+        return false; /* only at the end of the text: everything before it matches */
+    }
     *piece = (struct vv_text){split->text + split->at, end - split->at};
     split->at = end;
-    return piece->length > 0;
+    return true;
 }
 
 static bool next_qwen35(struct vv_split *split, struct vv_text *piece) {

@@ -40,8 +40,7 @@ static int flush(const struct vv_tokenizer *t, struct work *work, size_t end, si
 
 /* Looks for special tokens from `at` to the end of the text. */
 static int find_specials(const struct vv_tokenizer *t, const struct vv_special_set *set,
-                         struct work *work, size_t at, struct vv_ids *out,
-                         struct vv_error *error) {
+                         struct work *work, size_t at, struct vv_ids *out, struct vv_error *error) {
     int status = VV_OK;
     while (at < work->text.length && status == VV_OK) {
         const struct vv_special_token *token =
@@ -55,20 +54,32 @@ static int find_specials(const struct vv_tokenizer *t, const struct vv_special_s
     return status;
 }
 
+static int check_length(size_t length, struct vv_error *error) {
+    return length <= VV_TOKENIZE_MAX
+               ? VV_OK
+               : vv_fail(error, VV_ERROR_INVALID,
+                         "the text is longer than the %d bytes that can be tokenized at once: "
+                         "shorten it",
+                         (int)VV_TOKENIZE_MAX);
+}
+
+/* Appends the span's text, repaired. */
+static int add_text(struct work *work, struct vv_text text, struct vv_error *error) {
+    struct vv_utf8_stream stream = {0};
+    int status = check_length(text.length, error);
+    if (status == VV_OK) {
+        status = vv_utf8_feed(&stream, text.at, text.length, &work->text, error);
+    }
+    if (status == VV_OK) {
+        status = vv_utf8_end(&stream, &work->text, error);
+    }
+    return status == VV_OK ? check_length(work->text.length, error) : status;
+}
+
 static int add_span(const struct vv_tokenizer *t, struct work *work, const struct vv_span *span,
                     struct vv_ids *out, struct vv_error *error) {
-    struct vv_utf8_stream stream = {0};
     size_t begin = work->text.length;
-    int status = span->text.length > VV_TOKENIZE_MAX
-                     ? VV_OK
-                     : vv_utf8_feed(&stream, span->text.at, span->text.length, &work->text, error);
-    status = status == VV_OK ? vv_utf8_end(&stream, &work->text, error) : status;
-    if (span->text.length > VV_TOKENIZE_MAX || work->text.length > VV_TOKENIZE_MAX) {
-        return vv_fail(error, VV_ERROR_INVALID,
-                       "the text is longer than the %d bytes that can be tokenized at once: "
-                       "shorten it",
-                       (int)VV_TOKENIZE_MAX);
-    }
+    int status = add_text(work, span->text, error);
     if (status == VV_OK && span->special != VV_SPECIAL_NONE) {
         const struct vv_special_set *set = span->special == VV_SPECIAL_ALL ? &t->all : &t->user;
         status = find_specials(t, set, work, begin, out, error);

@@ -86,9 +86,8 @@ static uint32_t compose(uint32_t first, uint32_t second) {
         return first + (second - T_BASE);
     }
     struct vv_unicode_parts pair = {.first = first, .second = second};
-    const uint16_t *row =
-        bsearch(&pair, vv_unicode_compositions, COUNT(vv_unicode_compositions),
-                sizeof *vv_unicode_compositions, compare_pair);
+    const uint16_t *row = bsearch(&pair, vv_unicode_compositions, COUNT(vv_unicode_compositions),
+                                  sizeof *vv_unicode_compositions, compare_pair);
     return row ? vv_unicode_decompositions[*row].whole : 0;
 }
 
@@ -102,7 +101,7 @@ struct decomposed {
 };
 
 static uint64_t mark_of(uint8_t class, size_t place, uint32_t character) {
-    return (uint64_t)class << 56 | (uint64_t)place << 21 | character;
+    return (uint64_t) class << 56 | (uint64_t)place << 21 | character;
 }
 
 static uint8_t class_in(uint64_t mark) {

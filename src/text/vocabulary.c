@@ -17,7 +17,7 @@ static int shown(struct vv_text text) {
 enum { ALPHABET_END = 0x100 + 68 };
 
 struct alphabet {
-    uint16_t character[256];     /* that stands for a byte */
+    uint16_t character[256];    /* that stands for a byte */
     int16_t byte[ALPHABET_END]; /* that a character stands for, or -1 */
 };
 
@@ -55,24 +55,27 @@ static bool decode(const struct alphabet *a, struct vv_text token, char *to, siz
 }
 
 /* Normal tokens by their text as in the file: open addressing, at most half full. */
+struct slot {
+    uint32_t hash;
+    int32_t id; /* -1: empty */
+};
+
 struct table {
     const struct vv_text *tokens;
-    struct slot {
-        uint32_t hash;
-        int32_t id; /* -1: empty */
-    } *slots;
+    struct slot *slots; /* [mask + 1], a power of two */
     size_t mask;
 };
 
-/* FNV-1a over both texts, folded. */
+/* FNV-1a, continued from `hash`. */
+static uint64_t hash_on(uint64_t hash, struct vv_text text) {
+    for (size_t i = 0; i < text.length; i++) {
+        hash = (hash ^ (unsigned char)text.at[i]) * 0x100000001b3u;
+    }
+    return hash;
+}
+
 static uint32_t hash_of(struct vv_text left, struct vv_text right) {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < left.length; i++) {
-        hash = (hash ^ (unsigned char)left.at[i]) * 0x100000001b3u;
-    }
-    for (size_t i = 0; i < right.length; i++) {
-        hash = (hash ^ (unsigned char)right.at[i]) * 0x100000001b3u;
-    }
+    uint64_t hash = hash_on(hash_on(0xcbf29ce484222325u, left), right);
     return (uint32_t)(hash >> 32) ^ (uint32_t)hash;
 }
 
@@ -166,8 +169,7 @@ static int find_merge(const struct table *table, size_t rank, struct vv_text mer
     if (out->left < 0 || out->right < 0) {
         return fail_merge(rank, merge, "joins what is no normal token", error);
     }
-    return out->whole < 0 ? fail_merge(rank, merge, "makes what is no normal token", error)
-                          : VV_OK;
+    return out->whole < 0 ? fail_merge(rank, merge, "makes what is no normal token", error) : VV_OK;
 }
 
 static int add_merges(struct vv_bpe *bpe, const struct vv_vocabulary *v, const struct table *table,
@@ -192,8 +194,8 @@ static int add_types(struct vv_tokenizer *t, const struct vv_vocabulary *v,
         int32_t type = v->types ? v->types[id] : VV_TOKEN_NORMAL;
         if (type < VV_TOKEN_NORMAL || type > VV_TOKEN_BYTE) {
             return vv_fail(error, VV_ERROR_INVALID,
-                           "tokenizer.ggml.token_type: token %zu has type %d, known are 1 to 6",
-                           id, (int)type);
+                           "tokenizer.ggml.token_type: token %zu has type %d, known are 1 to 6", id,
+                           (int)type);
         }
         t->types[id] = (uint8_t)type;
     }
@@ -264,8 +266,7 @@ static int check(const struct vv_vocabulary *v, struct vv_error *error) {
     return VV_OK;
 }
 
-static int allocate(struct vv_tokenizer *t, const struct vv_vocabulary *v,
-                    struct vv_error *error) {
+static int allocate(struct vv_tokenizer *t, const struct vv_vocabulary *v, struct vv_error *error) {
     size_t bytes = 1;
     for (size_t id = 0; id < v->token_count; id++) {
         bytes += v->tokens[id].length; /* all of them lie in memory: no overflow */
