@@ -9,14 +9,14 @@ JOBS := $(shell nproc 2>/dev/null || echo 2)
 ifneq ($(shell command -v ninja),)
 export CMAKE_GENERATOR ?= Ninja
 endif
-build = cmake --preset $(1) $(2) > /dev/null && cmake --build --preset $(1) --parallel $(JOBS)
+build = cmake --preset $(1) $(2) > /dev/null && cmake --build --preset $(1) --parallel $(JOBS) $(3)
 
 .DEFAULT_GOAL := build
 .PHONY: build run test check fuzz format install conformance clean help
 
 build: ## build the command and the library (build/release)
 	@tools/dependencies.sh build
-	@$(call build,release)
+	@$(call build,release,,--target varve)
 
 run: build ## write a story with the model in models/; PROMPT="…" asks for something else
 	@build/release/varve run -m $(MODEL) $(RUN_OPTIONS) "$(PROMPT)"
