@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #if defined(__x86_64__)
@@ -15,9 +16,10 @@
 /*
  * Waiting is for a word to leave a value: spin for about as long as a step takes, then sleep in the
  * kernel. Spinning is what makes a barrier cost a microsecond; sleeping is what keeps a waiting
- * team from eating the machine, or itself when there are fewer CPUs than threads.
+ * team from eating the machine, or itself when there are fewer CPUs than threads. The time is
+ * measured, since a pause takes 10 cycles on one CPU and 140 on the next.
  */
-enum { SPINS = 4000 };
+enum { SPIN_NANOSECONDS = 50000, PAUSES = 32 };
 
 struct member {
     struct vv_team *team;
@@ -45,12 +47,33 @@ static void relax(void) {
 #endif
 }
 
-static void wait_change(struct vv_team *team, _Atomic uint32_t *word, uint32_t value) {
-    for (int i = 0; i < SPINS; i++) {
-        if (atomic_load_explicit(word, memory_order_acquire) != value) {
-            return;
+static int64_t nanoseconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* True once the word has changed. */
+static bool spin(_Atomic uint32_t *word, uint32_t value) {
+    int64_t start = 0;
+    for (;;) {
+        for (int i = 0; i < PAUSES; i++) {
+            if (atomic_load_explicit(word, memory_order_acquire) != value) {
+                return true;
+            }
+            relax();
         }
-        relax();
+        int64_t now = nanoseconds();
+        start = start ? start : now;
+        if (now - start > SPIN_NANOSECONDS) {
+            return false;
+        }
+    }
+}
+
+static void wait_change(struct vv_team *team, _Atomic uint32_t *word, uint32_t value) {
+    if (spin(word, value)) {
+        return;
     }
     /* Sequentially consistent on both sides: either the sleeper sees the new value, or whoever
      * changes it sees the sleeper. */
