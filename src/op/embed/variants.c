@@ -1,3 +1,4 @@
+#include "op/buffers.h"
 #include "op/embed/internal.h"
 
 static size_t units(const void *args) {
@@ -8,11 +9,11 @@ static size_t buffers(const void *args, struct vv_buffer *out) {
     const struct vv_embed *a = args;
     size_t rows = vv_rows(a->rows), values = rows * a->streams * a->table->width;
     if (out) {
-        out[0] = (struct vv_buffer){a->window->token, rows * sizeof(int32_t), true, false};
-        out[1] = (struct vv_buffer){a->x, values * sizeof(float), false, true};
+        out[0] = vv_reads(a->window->token, rows * sizeof(int32_t));
+        out[1] = vv_writes(a->x, values * sizeof(float));
     }
     if (out && a->table->scale) {
-        out[2] = (struct vv_buffer){a->table->scale, sizeof(float), true, false};
+        out[2] = vv_reads(a->table->scale, sizeof(float));
     }
     return a->table->scale ? 3 : 2;
 }

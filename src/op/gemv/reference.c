@@ -1,6 +1,6 @@
 /* The formula of contract.h, step by step. */
-#include "base/math.h"
 #include "op/gemv/internal.h"
+#include "op/plain.h"
 #include "quant/format.h"
 
 static float super_block(const struct vv_format *f, const struct vv_segment *w, const int8_t *q,
@@ -57,20 +57,6 @@ static float quantised(const struct vv_format *f, const uint8_t *row, const stru
     return y;
 }
 
-/* One segment of the float dot product: 16 lanes, then added 8, 4, 2, 1 apart. */
-static float lanes(const float *w, const float *x, size_t values) {
-    float lane[16] = {0};
-    for (size_t i = 0; i < values; i++) {
-        lane[i % 16] = fmaf(w[i], x[i], lane[i % 16]);
-    }
-    for (int apart = 8; apart > 0; apart /= 2) {
-        for (int l = 0; l < apart; l++) {
-            lane[l] += lane[l + apart];
-        }
-    }
-    return lane[0];
-}
-
 static float decoded(const struct vv_format *f, const uint8_t *row, const struct vv_planes *x,
                      size_t r) {
     float y = 0.0f, w[256]; /* the largest block */
@@ -79,7 +65,7 @@ static float decoded(const struct vv_format *f, const uint8_t *row, const struct
         f->decode(row + at / f->block_values * f->block_bytes, w, n);
         for (size_t first = 0; first < n; first += 128) {
             size_t values = n - first < 128 ? n - first : 128;
-            y += lanes(w + first, x->x + r * x->width + at + first, values);
+            y += vv_plain_dot(w + first, x->x + r * x->width + at + first, values);
         }
     }
     return y;

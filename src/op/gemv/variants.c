@@ -1,3 +1,4 @@
+#include "op/buffers.h"
 #include "op/gemv/internal.h"
 #include "op/quantize_rows/contract.h"
 #include "quant/format.h"
@@ -10,19 +11,16 @@ static size_t buffers(const void *args, struct vv_buffer *out) {
     const struct vv_gemv *a = args;
     size_t rows = vv_rows(a->rows), outputs = a->weight->rows;
     size_t n = vv_planes_buffers(&a->x, vv_planes_needed(&a->x, a->weight->type), rows, false, out);
+    size_t bytes = vv_extent(rows, a->y_row, outputs) * sizeof(float);
     if (out) {
         /* Where rows are wider than the outputs, what lies between them stays as it is. */
-        size_t floats = rows == 0 ? 0 : (rows - 1) * a->y_row + outputs;
-        out[n] = (struct vv_buffer){a->y, floats * sizeof(float), a->y_row != outputs, true};
+        out[n] = a->y_row == outputs ? vv_writes(a->y, bytes) : vv_updates(a->y, bytes);
     }
     n++;
-    if (a->weight->scale) {
-        if (out) {
-            out[n] = (struct vv_buffer){a->weight->scale, sizeof(float), true, false};
-        }
-        n++;
+    if (out && a->weight->scale) {
+        out[n] = vv_reads(a->weight->scale, sizeof(float));
     }
-    return n;
+    return a->weight->scale ? n + 1 : n;
 }
 
 static size_t weights(const void *args, struct vv_weight **out) {

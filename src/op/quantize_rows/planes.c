@@ -1,3 +1,4 @@
+#include "op/buffers.h"
 #include "op/quantize_rows/contract.h"
 #include "quant/format.h"
 
@@ -11,7 +12,7 @@ unsigned vv_planes_needed(const struct vv_planes *planes, int type) {
 
 static size_t add(struct vv_buffer *out, size_t n, const void *at, size_t bytes, bool written) {
     if (out) {
-        out[n] = (struct vv_buffer){at, bytes, !written, written};
+        out[n] = written ? vv_writes(at, bytes) : vv_reads(at, bytes);
     }
     return n + 1;
 }

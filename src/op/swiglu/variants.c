@@ -1,3 +1,4 @@
+#include "op/buffers.h"
 #include "op/swiglu/internal.h"
 
 static size_t units(const void *args) {
@@ -9,9 +10,10 @@ static size_t buffers(const void *args, struct vv_buffer *out) {
     const struct vv_swiglu *a = args;
     size_t bytes = vv_rows(a->rows) * a->width * sizeof(float);
     if (out) {
-        out[0] = (struct vv_buffer){a->gate, bytes, true, false};
-        out[1] = (struct vv_buffer){a->up, bytes, true, false};
-        out[2] = (struct vv_buffer){a->h, bytes, a->h == a->gate || a->h == a->up, true};
+        out[0] = vv_reads(a->gate, bytes);
+        out[1] = vv_reads(a->up, bytes);
+        out[2] =
+            a->h == a->gate || a->h == a->up ? vv_updates(a->h, bytes) : vv_writes(a->h, bytes);
     }
     return 3;
 }
