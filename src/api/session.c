@@ -8,7 +8,7 @@
 
 struct varve_session {
     struct vv_session *session;
-    size_t slots, window, outputs;
+    size_t slots, window, outputs, vocabulary;
     struct vv_row *rows; /* [window] */
 };
 
@@ -90,7 +90,7 @@ int varve_session_open(const struct varve_model *model, const struct varve_sessi
         free(rows);
         return vv_fail_memory(vv_internal(error), o.window * sizeof *rows, "a session");
     }
-    *s = (struct varve_session){NULL, o.slots, o.window, o.outputs, rows};
+    *s = (struct varve_session){NULL, o.slots, o.window, o.outputs, model->facts.vocabulary, rows};
     code = vv_session_new(model->file->gguf, model->family, model->geometry, &o, &s->session,
                           vv_internal(error));
     if (code != VV_OK) {
@@ -157,10 +157,26 @@ static size_t take_window(struct varve_session *s, const struct varve_row *rows,
     return n;
 }
 
+/* Before anything runs, so that a bad id at the end of a long prompt costs nothing. */
+static int check_tokens(const struct varve_session *s, const struct varve_row *rows, size_t count,
+                        struct vv_error *error) {
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].token < 0 || (size_t)rows[i].token >= s->vocabulary) {
+            return vv_fail(error, VV_ERROR_INVALID,
+                           "token %zu is %d; ids of this model are 0 to %zu", i, rows[i].token,
+                           s->vocabulary - 1);
+        }
+    }
+    return VV_OK;
+}
+
 int varve_session_evaluate(struct varve_session *session, const struct varve_row *rows,
                            size_t count, enum varve_mode mode, varve_sink sink, void *context,
                            struct varve_error *error) {
     enum vv_mode inner = mode == VARVE_VERIFY ? VV_VERIFY : VV_ADVANCE;
+    if (check_tokens(session, rows, count, vv_internal(error)) != VV_OK) {
+        return error->code;
+    }
     for (size_t at = 0; at < count;) {
         size_t n = take_window(session, rows + at, count - at);
         if (mode == VARVE_VERIFY && n < count) {
