@@ -337,7 +337,7 @@ static void c185_a_value_that_is_not_finite(void **state) {
     const char *path = damaged("blk.1.ffn_up_shexp.weight", &bad, sizeof bad);
     command_refuses(varve("logits", "-m", path, "--tokens", "1 2 3", "--out",
                           temporary_file(&folder, "nan.npy")),
-                    1, WORDS("layer"));
+                    1, WORDS("blk.1"));
     assert_int_not_equal(access(temporary_file(&folder, "nan.npy"), F_OK), 0);
 }
 

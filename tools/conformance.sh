@@ -63,9 +63,9 @@ awk -v OFS='\t' '!/^#/ && NF { print $1, $2 }' tests/conformance/row_errors.txt 
         echo "$name $theirs $ours"
     done | awk '
         { limit = 1.4 * $2; bad = !($3 > 0 && $3 <= limit); failed += bad; sum += log($3); n++
-          printf "int8 %-12s median row %.4f, other engine %.3f%s\n", $1, $3, $2, bad ? ": TOO FAR" : "" }
+          printf "int8 %-12s median row %.4f, llama.cpp %.3f%s\n", $1, $3, $2, bad ? ": TOO FAR" : "" }
         END { mean = n ? exp(sum / n) : 1
-              printf "int8: geometric mean %.4f of %d files (at most 0.0453), %d beyond 1.4 times the other\n", mean, n, failed
+              printf "int8: geometric mean %.4f of %d files (at most 0.0453), %d beyond 1.4 times those of llama.cpp\n", mean, n, failed
               exit !(n && mean <= 0.0453 && !failed) }'
 } && status=0 || status=$?
 verdict "int8 row errors" "$status"

@@ -205,10 +205,12 @@ static void judge(const struct golden *g, struct sequence *s) {
 static void print_text(const struct golden *g, struct sequence *s) {
     const struct golden_rows *r = &s->rows;
     output_format("%-12s %4zu tokens: logits max %.1e, rms %.1e, median row %.1e, KL %.1e, top-1 "
-                  "%zu of %zu; inner %.1e at %s",
+                  "%zu of %zu",
                   s->name, s->tokens.rows, r->max, golden_rows_rms(r), golden_rows_median(&s->rows),
-                  r->kl / (double)r->rows, r->top1, r->rows, s->worst,
-                  s->worst_name ? s->worst_name : "none");
+                  r->kl / (double)r->rows, r->top1, r->rows);
+    if (s->worst_name) {
+        output_format("; inner %.1e at %s", s->worst, s->worst_name);
+    }
     if (s->mtp.rows.rows > 0) {
         output_format("; drafts max %.1e, rms %.1e, top-1 %zu of %zu", s->mtp.rows.max,
                       golden_rows_rms(&s->mtp.rows), s->mtp.rows.top1, s->mtp.rows.rows);
@@ -240,10 +242,28 @@ static int print_json(struct sequence *s) {
                                s->departs ? s->departs->name : NULL, "ok", (int)s->ok));
 }
 
+/* A golden row that was never met would pass unseen. */
+static int check_complete(const struct sequence *s) {
+    const char *left = s->rows.rows == s->logits.rows ? NULL : "logits";
+    for (size_t i = 0; i < s->inner.count && !left; i++) {
+        const struct golden_comparison *c = &s->inner.at[i];
+        left = c->compared == c->golden.rows ? NULL : c->name;
+    }
+    if (!left && s->mtp.rows.rows != s->mtp.logits.rows + s->mtp.chain_tokens.rows) {
+        left = "mtp.logits";
+    }
+    return left ? fail("sequence %s: golden rows of %s are at positions beyond its %zu tokens",
+                       s->name, left, s->tokens.rows)
+                : EXIT_DONE;
+}
+
 static int compare_sequence(struct golden *g, struct sequence *s) {
     int code = load(g, s);
     if (code == EXIT_DONE) {
         code = evaluate(g, s);
+    }
+    if (code == EXIT_DONE) {
+        code = check_complete(s);
     }
     if (code != EXIT_DONE) {
         return code;
