@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -303,6 +304,33 @@ static void a_file_that_may_not_grow(void **state) {
     assert_int_not_equal(access(temporary_file(&folder, "full.npy.partial"), F_OK), 0);
 }
 
+/* Killed in the middle, a command leaves nothing that could be taken for a result, and what it
+ * leaves is no hindrance. */
+static void c017_a_killed_command(void **state) {
+    (void)state;
+    const char *path = temporary_file(&folder, "killed.npy");
+    const char *partial = temporary_file(&folder, "killed.npy.partial");
+    char tokens[12001];
+    for (size_t i = 0; i < 12000; i += 4) {
+        memcpy(tokens + i, "100 ", 5);
+    }
+    const char *const arguments[] = {VARVE_BINARY, "logits", "-m",    MICRO, "--tokens", tokens,
+                                     "--window",   "1",      "--out", path,  NULL};
+    struct command_process p = command_start(temporary_file(&folder, "errors"), arguments);
+    while (access(partial, F_OK) != 0) {
+        usleep(1000);
+    }
+    kill(p.pid, SIGKILL);
+    assert_int_equal(command_wait(&p), -SIGKILL);
+    close(p.out);
+    assert_int_not_equal(access(path, F_OK), 0);
+    struct command_result r = varve("logits", "-m", MICRO, "--tokens", "1 2", "--out", path);
+    assert_int_equal(r.code, 0);
+    command_free(&r);
+    assert_int_equal(access(path, F_OK), 0);
+    assert_int_not_equal(access(partial, F_OK), 0);
+}
+
 static void outputs_that_cannot_be(void **state) {
     (void)state;
     command_refuses(
@@ -343,6 +371,7 @@ int main(void) {
         cmocka_unit_test(inspect_writes_a_tensor),
         cmocka_unit_test(c010_verify_names_the_bad_block),
         cmocka_unit_test(a_file_that_may_not_grow),
+        cmocka_unit_test(c017_a_killed_command),
         cmocka_unit_test(outputs_that_cannot_be),
         cmocka_unit_test(c184_standard_output),
     };

@@ -2,7 +2,9 @@
 #include "support/command.h"
 #include "support/temporary.h"
 
+#include <fcntl.h>
 #include <jansson.h>
+#include <pty.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -10,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -349,6 +352,63 @@ static void c184_ctrl_c_before_there_is_a_prompt(void **state) {
     close(ends[1]);
 }
 
+/* A prompt of some 3000 tokens, one at a time, takes long enough to be interrupted. */
+static const char *long_prompt(void) {
+    static char text[6000];
+    for (size_t i = 0; i + 4 < sizeof text; i += 4) {
+        memcpy(text + i, "a b ", 5);
+    }
+    return save("long.txt", text);
+}
+
+static void c184_ctrl_c_while_reading_the_prompt(void **state) {
+    (void)state;
+    struct command_process p = command_start(
+        temporary_file(&folder, "errors"),
+        ARGUMENTS(GREEDY, "--window", "1", "--json", "-c", "4096", "--raw", "-f", long_prompt()));
+    read_some(p.out); /* the start event */
+    kill(p.pid, SIGINT);
+    char *rest = read_rest(p.out);
+    assert_int_equal(command_wait(&p), 130);
+    assert_null(strstr(rest, "\"event\":\"token\""));
+    assert_non_null(strstr(rest, "\"finish_reason\":\"interrupted\""));
+    free(rest);
+}
+
+/* Runs with a terminal as standard error; gives what it showed. */
+static char *shown_on_a_terminal(const char *const *arguments) {
+    char *text = calloc(1, 1 << 16);
+    size_t used = 0;
+    ssize_t n;
+    int status, master;
+    pid_t pid = forkpty(&master, NULL, NULL, NULL);
+    assert_true(pid >= 0 && text);
+    if (pid == 0) {
+        int null = open("/dev/null", O_RDWR);
+        dup2(null, 0);
+        dup2(null, 1);
+        execv(arguments[0], (char *const *)arguments);
+        _exit(127);
+    }
+    while (used < (1 << 16) - 1 && (n = read(master, text + used, (1 << 16) - 1 - used)) > 0) {
+        used += (size_t)n;
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    close(master);
+    return text;
+}
+
+static void c181_progress_on_a_terminal(void **state) {
+    (void)state;
+    char *shown = shown_on_a_terminal(
+        ARGUMENTS(GREEDY, "--window", "1", "-n", "1", "--raw", "-f", long_prompt()));
+    assert_non_null(strstr(shown, "\rreading the prompt "));
+    assert_non_null(strstr(shown, " a second"));
+    assert_non_null(strstr(shown, "\r\033[Kvarve: prompt")); /* taken away before the report */
+    free(shown);
+}
+
 static void c184_a_closed_pipe(void **state) {
     (void)state;
     const char *errors = temporary_file(&folder, "errors");
@@ -378,6 +438,8 @@ int main(void) {
         cmocka_unit_test(c184_ctrl_c_keeps_text_and_statistics),
         cmocka_unit_test(c184_a_second_ctrl_c_ends_at_once),
         cmocka_unit_test(c184_ctrl_c_before_there_is_a_prompt),
+        cmocka_unit_test(c184_ctrl_c_while_reading_the_prompt),
+        cmocka_unit_test(c181_progress_on_a_terminal),
         cmocka_unit_test(c184_a_closed_pipe),
     };
     signal(SIGPIPE, SIG_IGN);

@@ -49,6 +49,11 @@ static void plan(struct inspection *in, const struct arguments *arguments) {
         options.window = options.context ? options.context : (uint32_t)info.context;
     }
     size_t count = varve_session_plan(model, &options, in->plan, PLAN_MOST);
+    if (count == 0) {
+        snprintf(in->why_not, sizeof in->why_not,
+                 "these options are not possible; the model is made for up to %zu tokens",
+                 info.context);
+    }
     in->plan_count = count < PLAN_MOST ? count : PLAN_MOST;
     varve_model_close(model);
 }

@@ -84,21 +84,33 @@ static int open_session(struct run *run) {
                : fail("%s", error.message);
 }
 
-static int open_streams(struct run *run) {
+static int open_stopper(struct run *run) {
     struct varve_error error;
-    const char *stops[256];
     size_t count = 0;
-    while (count < 256 && (stops[count] = text_at(run->arguments, OPTION_stop, count))) {
+    while (text_at(run->arguments, OPTION_stop, count)) {
         count++;
     }
+    const char **stops = calloc(count + 1, sizeof *stops);
+    for (size_t i = 0; stops && i < count; i++) {
+        stops[i] = text_at(run->arguments, OPTION_stop, i);
+    }
+    int code = !stops ? fail("no memory for %zu stop texts", count)
+               : varve_stopper_new(stops, count, &run->stopper, &error) != VARVE_OK
+                   ? fail("%s", error.message)
+                   : EXIT_DONE;
+    free(stops);
+    return code;
+}
+
+static int open_streams(struct run *run) {
+    struct varve_error error;
     if (varve_sampler_new(run->opened.info.vocabulary, &run->sampling, &run->sampler, &error) !=
             VARVE_OK ||
         varve_detokenizer_new(varve_model_tokenizer(run->opened.model), false, &run->detokenizer,
-                              &error) != VARVE_OK ||
-        varve_stopper_new(stops, count, &run->stopper, &error) != VARVE_OK) {
+                              &error) != VARVE_OK) {
         return fail("%s", error.message);
     }
-    return EXIT_DONE;
+    return open_stopper(run);
 }
 
 static void set_sizes(struct run *run) {

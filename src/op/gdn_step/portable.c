@@ -9,6 +9,8 @@
 #include "base/isa.h"
 #include "op/gdn_step/internal.h"
 
+#define INLINE static inline __attribute__((always_inline))
+
 enum { COLUMNS = VV_GDN_COLUMNS, ROWS = VV_GDN_ROWS, KEYS = VV_GDN_KEY_DIM_MAX };
 
 /* ---- the delta rule ---- */
@@ -27,21 +29,25 @@ static void add_lanes(float (*lane)[COLUMNS], float *total) {
     }
 }
 
-/* One lane of a segment of r = Sᵀ k. */
-static inline void dot_lane(const float (*s)[COLUMNS], const float *k, size_t begin, size_t end,
-                            float *r) {
-    float sum[COLUMNS];
+/* One k of r = Sᵀ k. A lane's first product is no fma onto +0, which spares clearing its sums. */
+INLINE void dot_row(const float *s, float k, bool first, float *restrict r) {
     for (size_t c = 0; c < COLUMNS; c++) {
-        sum[c] = 0.0f;
+        r[c] = first ? s[c] * k : fmaf(s[c], k, r[c]);
     }
-    for (size_t i = begin; i < end; i += VV_LANES) {
-        for (size_t c = 0; c < COLUMNS; c++) {
-            sum[c] = fmaf(s[i][c], k[i], sum[c]);
-        }
+}
+
+INLINE void dot_lane(const float (*s)[COLUMNS], const float *k, size_t begin, size_t end,
+                     float *restrict r) {
+    if (begin >= end) {
+        memset(r, 0, COLUMNS * sizeof *r);
+        return;
     }
-    for (size_t c = 0; c < COLUMNS; c++) {
-        r[c] = sum[c];
+    float sum[COLUMNS]; /* stays in registers */
+    dot_row(s[begin], k[begin], true, sum);
+    for (size_t i = begin + VV_LANES; i < end; i += VV_LANES) {
+        dot_row(s[i], k[i], false, sum);
     }
+    memcpy(r, sum, sizeof sum);
 }
 
 static void dot(const float (*s)[COLUMNS], const float *k, size_t key_dim, float *r) {
@@ -66,36 +72,46 @@ struct sweep {
     const float *next;      /* … and r = Sᵀ next */
 };
 
-/* One lane of a segment. `more` (there is a next row) and `read` (y is wanted) are constants. */
-static inline void sweep_lane(float (*s)[COLUMNS], const struct sweep *w, bool more, bool read,
-                              size_t begin, size_t end, float *restrict y, float *restrict r) {
-    float sum_y[COLUMNS], sum_r[COLUMNS], delta[COLUMNS];
+/* One k. `more` (there is a next row), `read` (y is wanted) and `first` are constants. */
+INLINE void sweep_row(float *restrict s, const struct sweep *w, bool more, bool read, bool first,
+                      size_t i, float *restrict y, float *restrict r) {
+    const float *restrict delta = w->delta;
+    float k = w->k[i], q = read ? w->q[i] : 0.0f, next = more ? w->next[i] : 0.0f;
     for (size_t c = 0; c < COLUMNS; c++) {
-        sum_y[c] = sum_r[c] = 0.0f;
-        delta[c] = w->delta[c];
-    }
-    for (size_t i = begin; i < end; i += VV_LANES) {
-        float k = w->k[i], q = read ? w->q[i] : 0.0f, next = more ? w->next[i] : 0.0f;
-        for (size_t c = 0; c < COLUMNS; c++) {
-            float x = fmaf(k, delta[c], s[i][c]);
-            if (read) {
-                sum_y[c] = fmaf(x, q, sum_y[c]);
-            }
-            if (more) {
-                x = x * w->decay;
-                sum_r[c] = fmaf(x, next, sum_r[c]);
-            }
-            s[i][c] = x;
+        float x = fmaf(k, delta[c], s[c]);
+        if (read) {
+            y[c] = first ? x * q : fmaf(x, q, y[c]);
         }
-    }
-    for (size_t c = 0; c < COLUMNS; c++) {
-        y[c] = sum_y[c];
-        r[c] = sum_r[c];
+        if (more) {
+            x = x * w->decay;
+            r[c] = first ? x * next : fmaf(x, next, r[c]);
+        }
+        s[c] = x;
     }
 }
 
-static inline void sweep(float (*s)[COLUMNS], const struct sweep *w, bool more, bool read,
-                         size_t key_dim, float *y, float *r) {
+INLINE void sweep_lane(float (*s)[COLUMNS], const struct sweep *w, bool more, bool read,
+                       size_t begin, size_t end, float *restrict y, float *restrict r) {
+    if (begin >= end) {
+        memset(y, 0, COLUMNS * sizeof *y);
+        memset(r, 0, COLUMNS * sizeof *r);
+        return;
+    }
+    float sum_y[COLUMNS], sum_r[COLUMNS]; /* stay in registers */
+    sweep_row(s[begin], w, more, read, true, begin, sum_y, sum_r);
+    for (size_t i = begin + VV_LANES; i < end; i += VV_LANES) {
+        sweep_row(s[i], w, more, read, false, i, sum_y, sum_r);
+    }
+    if (read) {
+        memcpy(y, sum_y, sizeof sum_y);
+    }
+    if (more) {
+        memcpy(r, sum_r, sizeof sum_r);
+    }
+}
+
+INLINE void sweep(float (*s)[COLUMNS], const struct sweep *w, bool more, bool read, size_t key_dim,
+                  float *y, float *r) {
     float lane_y[VV_LANES][COLUMNS], lane_r[VV_LANES][COLUMNS];
     for (size_t c = 0; c < COLUMNS; c++) {
         y[c] = r[c] = 0.0f;
@@ -127,13 +143,22 @@ static void sweep_as(float (*s)[COLUMNS], const struct sweep *w, bool more, bool
     }
 }
 
+/* n columns, often all of them. */
+static void copy_columns(float *to, const float *from, size_t n) {
+    if (n == COLUMNS) {
+        memcpy(to, from, COLUMNS * sizeof *to);
+    } else {
+        memcpy(to, from, n * sizeof *to);
+    }
+}
+
 /* The block's part of S after the first row's decay, padded to 32 columns. */
 static void load(const struct vv_gdn_block *b, float (*s)[COLUMNS]) {
     if (!b->from || b->columns < COLUMNS) {
         memset(s, 0, b->key_dim * sizeof *s);
     }
     for (size_t i = 0; b->from && i < b->key_dim; i++) {
-        memcpy(s[i], b->from + i * b->stride, b->columns * sizeof **s);
+        copy_columns(s[i], b->from + i * b->stride, b->columns);
         for (size_t c = 0; c < COLUMNS; c++) {
             s[i][c] *= b->decay[0];
         }
@@ -156,11 +181,11 @@ void VV_ISA(vv_gdn_delta_portable)(const struct vv_gdn_block *b) {
         }
         sweep_as(s, &w, more, b->y != NULL, b->key_dim, y, r);
         if (b->y) {
-            memcpy(b->y + t * b->y_stride, y, b->columns * sizeof *y);
+            copy_columns(b->y + t * b->y_stride, y, b->columns);
         }
     }
     for (size_t i = 0; b->to && i < b->key_dim; i++) {
-        memcpy(b->to + i * b->stride, s[i], b->columns * sizeof *b->to);
+        copy_columns(b->to + i * b->stride, s[i], b->columns);
     }
 }
 
@@ -292,7 +317,7 @@ static void recur(const struct vv_gdn_step *a, const struct batch *b, const floa
         }
         VV_ISA(vv_gdn_delta_portable)(&block);
         for (size_t t = 0; read && t < b->rows; t++) {
-            memcpy(output(a, b, t) + at, y[t], n * sizeof **y);
+            copy_columns(output(a, b, t) + at, y[t], n);
         }
     }
 }
