@@ -10,9 +10,8 @@ static int role_of(const struct varve_message *message, size_t index, enum vv_ch
     static const struct {
         const char *name;
         enum vv_chat_role role;
-    } roles[] = {{"system", VV_CHAT_SYSTEM},
-                 {"user", VV_CHAT_USER},
-                 {"assistant", VV_CHAT_ASSISTANT}};
+    } roles[] = {
+        {"system", VV_CHAT_SYSTEM}, {"user", VV_CHAT_USER}, {"assistant", VV_CHAT_ASSISTANT}};
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
         if (strcmp(message->role, roles[i].name) == 0) {
             *role = roles[i].role;

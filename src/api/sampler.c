@@ -26,7 +26,8 @@ int varve_sampler_new(size_t vocabulary, const struct varve_sampling *sampling,
     struct vv_sampler *made;
     struct vv_logit_bias *bias = calloc(sampling->bias_count + 1, sizeof *bias);
     if (!bias) {
-        return vv_fail_memory(vv_internal(error), sampling->bias_count * sizeof *bias, "logit biases");
+        return vv_fail_memory(vv_internal(error), sampling->bias_count * sizeof *bias,
+                              "logit biases");
     }
     for (size_t i = 0; i < sampling->bias_count; i++) {
         bias[i] = (struct vv_logit_bias){sampling->bias[i].token, sampling->bias[i].bias};

@@ -46,8 +46,8 @@ int varve_stopper_push(struct varve_stopper *stopper, const char *text, size_t l
                        struct varve_error *error) {
     int found = -1;
     stopper->out.length = 0;
-    int code =
-        vv_stop_feed(stopper->stop, (struct vv_text){text, length}, &stopper->out, &found, vv_internal(error));
+    int code = vv_stop_feed(stopper->stop, (struct vv_text){text, length}, &stopper->out, &found,
+                            vv_internal(error));
     if (code == VV_OK && end && found < 0) {
         code = vv_stop_end(stopper->stop, &stopper->out, vv_internal(error));
     }

@@ -55,7 +55,8 @@ int varve_tokenize(const struct varve_tokenizer *tokenizer, const struct varve_s
         parts[i] = (struct vv_span){{spans[i].text, spans[i].length}, special_of(spans[i].special)};
     }
     struct vv_ids list = vv_ids_of(ids);
-    int code = vv_tokenize(vv_tokenizer_of(tokenizer), parts, span_count, &list, vv_internal(error));
+    int code =
+        vv_tokenize(vv_tokenizer_of(tokenizer), parts, span_count, &list, vv_internal(error));
     vv_ids_return(ids, &list);
     free(parts);
     return code;
