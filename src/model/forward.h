@@ -52,8 +52,10 @@ struct vv_forward {
     struct vv_tap *taps; /* observe: grown as needed; else NULL */
     size_t tap_count;
     bool observe;
-    bool mtp;         /* the trunk leaves what the draft block reads */
-    bool draft;       /* the draft block leaves its own streams for the next draft */
+    bool mtp;                      /* the trunk leaves what the draft block reads */
+    bool draft;                    /* the draft block leaves its own streams for the next draft */
+    const struct vv_window *trunk; /* draft block: the window of `wide`, which is kept when all rows
+                                    * have read what was there before; NULL: nothing to keep */
     float *wide;      /* out of the trunk, into the draft block: streams after the last layer */
     size_t wide_rows; /* rows of that buffer */
     float *logits;    /* out: [outputs][vocabulary] */

@@ -661,6 +661,18 @@ static void embedding(struct pass *p, struct vv_weight *table, float *x, size_t 
     vv_step(p->f, &vv_embed, &args, "token_embd");
 }
 
+/* Streams that the draft block's later rows start from, `shift` positions on. */
+static void keep_streams(struct pass *p, const float *x, const struct vv_window *window,
+                         int32_t shift) {
+    struct vv_cache_write args = {.from = x,
+                                  .row_stride = wide(p->g),
+                                  .to = *state(p, p->map->wide),
+                                  .window = window,
+                                  .rows = {&window->rows, 1},
+                                  .shift = shift};
+    vv_step(p->f, &vv_cache_write, &args, "blk.%zu.nextn.hidden", p->g->layers);
+}
+
 static void trunk(const void *geometry, const void *bound, struct vv_forward *f) {
     struct pass p;
     if (!begin(&p, geometry, bound, f)) {
@@ -678,8 +690,8 @@ static void trunk(const void *geometry, const void *bound, struct vv_forward *f)
     settle(&p, g->layers - 1);
     f->wide = p.x;
     f->wide_rows = f->rows;
-    if (f->mtp) {
-        keep(&p, p.x, wide(g), p.map->wide, "nextn.hidden", g->layers);
+    if (f->mtp && f->mode == VV_VERIFY) { /* after advancing, the draft block does it */
+        keep_streams(&p, p.x, f->window, 0);
     }
     head(&p, &p.w->head, p.w->output, "", g->layers - 1);
     free(p.map);
@@ -753,13 +765,10 @@ static void mtp(const void *geometry, const void *bound, struct vv_forward *f) {
     layer(&p, p.g->layers);
     settle(&p, p.g->layers);
     if (f->draft) { /* the next draft's row reads this as its hidden state */
-        struct vv_cache_write args = {.from = p.x,
-                                      .row_stride = wide(p.g),
-                                      .to = *state(&p, p.map->wide),
-                                      .window = f->window,
-                                      .rows = vv_all_rows(f, 1),
-                                      .shift = 1};
-        vv_step(f, &vv_cache_write, &args, "blk.%zu.nextn.hidden", p.g->layers);
+        keep_streams(&p, p.x, f->window, 1);
+    }
+    if (f->trunk) {
+        keep_streams(&p, f->wide, f->trunk, 0);
     }
     head(&p, &p.w->mtp.head, p.w->mtp.output, "mtp.", p.g->layers);
     free(p.map);

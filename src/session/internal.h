@@ -2,7 +2,15 @@
 #pragma once
 #include "session/session.h"
 
-enum vv_pass { PASS_TRUNK, PASS_VERIFY, PASS_COMMIT, PASS_MTP, PASS_DRAFT, PASSES };
+enum vv_pass {
+    PASS_TRUNK,
+    PASS_VERIFY,
+    PASS_COMMIT,
+    PASS_MTP,        /* the draft block on the trunk's window */
+    PASS_MTP_COMMIT, /* and on rows that were verified */
+    PASS_DRAFT,
+    PASSES
+};
 
 /* A recorded pass and what it left behind. */
 struct pass {

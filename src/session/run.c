@@ -133,9 +133,7 @@ static int run_mtp(struct vv_session *s, const struct vv_window *trunk, struct v
     if (code == VV_OK) {
         struct vv_window *w = vv_program_window(mtp->program);
         fill_mtp(trunk, w, s->options.observe);
-        if (w->rows > 0) {
-            code = run_pass(s, mtp, error);
-        }
+        code = run_pass(s, mtp, error); /* without rows it still keeps the trunk's streams */
     }
     return code;
 }
@@ -215,7 +213,7 @@ static void refill(const struct vv_session *s, struct vv_window *w, uint32_t slo
 static int commit_mtp(struct vv_session *s, const struct vv_window *committed,
                       struct vv_error *error) {
     struct pass *mtp;
-    int code = vv_session_pass(s, PASS_MTP, &mtp, error);
+    int code = vv_session_pass(s, PASS_MTP_COMMIT, &mtp, error);
     if (code == VV_OK) {
         struct vv_window *w = vv_program_window(mtp->program);
         fill_mtp(committed, w, false);

@@ -67,6 +67,7 @@ static void record(const struct vv_session *s, enum vv_pass which, struct vv_for
         s->family->commit(s->geometry, s->bound, f);
         break;
     case PASS_MTP:
+    case PASS_MTP_COMMIT:
     case PASS_DRAFT:
         s->family->mtp(s->geometry, s->bound, f);
         break;
@@ -82,10 +83,10 @@ int vv_session_pass(struct vv_session *s, enum vv_pass which, struct pass **pass
         return VV_OK;
     }
     set_up_forward(s, which, &p->forward);
-    if (which == PASS_MTP || which == PASS_DRAFT) {
-        p->forward.wide = s->passes[PASS_TRUNK].forward.wide;
-        p->forward.wide_rows = s->passes[PASS_TRUNK].forward.wide_rows;
-    }
+    const struct vv_forward *trunk = &s->passes[PASS_TRUNK].forward;
+    p->forward.wide = trunk->wide;
+    p->forward.wide_rows = trunk->wide_rows;
+    p->forward.trunk = which == PASS_MTP ? trunk->window : NULL;
     int code = vv_program_new(s->device, (int32_t)p->forward.rows, (int32_t)p->forward.outputs,
                               &p->program, error);
     if (code != VV_OK) {
