@@ -9,12 +9,14 @@ VV_MATH float vv_from_bf16(uint16_t h) {
     return vv_from_bits((uint32_t)h << 16);
 }
 
-/* The exponent is moved by a product with a power of two, which is exact and serves denormals too;
- * infinity and NaN (exponent 31) are put together by hand. No branch, so that loops vectorise. */
+/* Normal numbers, infinity and NaN by a sum on the exponent; denormals as the low bits of a number
+ * near 1/2, from which 1/2 is taken: no operation on a denormal float, which is slow, and no
+ * branch, so that loops vectorise. */
 VV_MATH float vv_from_f16(uint16_t h) {
     uint32_t sign = (uint32_t)(h & 0x8000u) << 16, rest = (uint32_t)(h & 0x7fffu) << 13;
-    uint32_t finite = vv_bits(vv_from_bits(rest) * 0x1p+112f);
-    return vv_from_bits(sign | ((h & 0x7c00u) == 0x7c00u ? rest | 0x7f800000u : finite));
+    uint32_t normal = rest + (rest >= 0x0f800000u ? 224u << 23 : 112u << 23);
+    uint32_t denormal = vv_bits(vv_from_bits(0x3f000000u | (h & 0x3ffu)) - 0.5f);
+    return vv_from_bits(sign | (rest < 0x00800000u ? denormal : normal));
 }
 
 VV_MATH uint16_t vv_to_bf16(float x) {

@@ -30,29 +30,23 @@ VV_MATH float vv_from_bits(uint32_t u) {
 
 /*
  * e^x, every result, denormal ones too: 1.01 ulp. n = round(x / ln 2); r = x - n ln 2 in two steps,
- * the first exact; a polynomial; then two exact scalings of which only the last can round.
+ * the first exact; a polynomial; then two exact scalings of which only the last can round. No
+ * branch, so that loops vectorise: beyond either end the formula itself gives infinity and +0, and
+ * a NaN passes through. n is the low bits of the number that rounding it left.
  */
 VV_MATH float vv_exp(float x) {
-    if (x != x) {
-        return x;
-    }
-    if (x > 88.8f) {
-        return vv_from_bits(0x7f800000u);
-    }
-    if (x < -104.0f) {
-        return 0.0f;
-    }
-    float n = fmaf(x, 0x1.715476p+0f, 0x1.8p+23f) - 0x1.8p+23f;
-    float r = fmaf(n, -0x1.7f7d1cp-20f, fmaf(n, -0x1.62e4p-1f, x));
+    float y = x > 88.8f ? 88.8f : x;
+    y = y < -104.0f ? -104.0f : y;
+    float z = fmaf(y, 0x1.715476p+0f, 0x1.8p+23f), n = z - 0x1.8p+23f;
+    float r = fmaf(n, -0x1.7f7d1cp-20f, fmaf(n, -0x1.62e4p-1f, y));
     float q = 0x1.6a23d0p-10f;
     q = fmaf(q, r, 0x1.123a20p-7f);
     q = fmaf(q, r, 0x1.5558f2p-5f);
     q = fmaf(q, r, 0x1.555492p-3f);
     q = fmaf(q, r, 0x1.fffffcp-2f);
     float e = 1.0f + fmaf(r * r, q, r);
-    int32_t k = (int32_t)n, half = (k + 256) / 2 - 128; /* floor(k / 2) */
-    return e * vv_from_bits((uint32_t)(half + 127) << 23) *
-           vv_from_bits((uint32_t)(k - half + 127) << 23);
+    uint32_t k = vv_bits(z) - 0x4b400000u, half = ((k + 256) >> 1) - 128; /* floor(k / 2) */
+    return e * vv_from_bits((half + 127) << 23) * vv_from_bits((k - half + 127) << 23);
 }
 
 /* 2 atanh(s) without its first term, over s: the odd series that log1p_unit and log share. */
