@@ -80,8 +80,9 @@ static void compare_with_oracle(struct vv_check *check, const struct vv_index_sc
     for (int which = RIGHT; which <= OTHER_SEQUENCE; which++) {
         for (size_t i = 0; i < n; i++) {
             size_t row = i / a->stride, block = i % a->stride;
-            truth[i] =
-                block < vv_index_blocks(a, row) ? oracle(a, row, block, which) : (double)before[i];
+            truth[i] = block < vv_index_blocks(a, row)
+                           ? oracle(a, row, block, (enum misreading)which)
+                           : (double)before[i];
         }
         if (which == RIGHT) {
             vv_check_near(check, "scores", a->score, truth, n, 1e-6);

@@ -71,7 +71,7 @@ static void compare_with_oracle(struct vv_check *check, const struct vv_route *a
     double *weight = vv_check_doubles(check, n);
     for (int which = RIGHT; which <= BY_RANK; which++) {
         for (size_t r = 0; r < vv_rows(a->rows); r++) {
-            oracle(a, r, which, expert + r * a->used, weight + r * a->used);
+            oracle(a, r, (enum misreading)which, expert + r * a->used, weight + r * a->used);
         }
         if (which == RIGHT) {
             vv_check_near(check, "weights", a->weight, weight, n, 1e-5);

@@ -80,7 +80,7 @@ static void compare_with_oracle(struct vv_check *check, const struct vv_top_k *a
     const float *right = vv_check_as_floats(check, a->list, n);
     for (int which = RIGHT; which <= ONE_BLOCK_MORE; which++) {
         for (size_t r = 0; r < vv_rows(a->rows); r++) {
-            oracle(check, a, r, which, list + r * a->keep);
+            oracle(check, a, r, (enum misreading)which, list + r * a->keep);
         }
         if (which == RIGHT) {
             vv_check_true(check, memcmp(a->list, list, n * sizeof *list) == 0, "list");
