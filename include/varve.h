@@ -241,7 +241,7 @@ struct varve_session_options {
     bool observe;           /* keep inner tensors of the last window for varve_session_observed */
     bool mtp;               /* evaluate the MTP block beside the trunk */
     bool profile;           /* time every step for varve_session_profile */
-    const char *isa;        /* "portable", "avx2", "avx512"; NULL: the best here */
+    const char *isa;        /* "portable", "avx2", "avx512", "avx512vnni"; NULL: the best here */
 };
 
 int varve_session_open(const struct varve_model *model, const struct varve_session_options *options,

@@ -54,7 +54,7 @@ int open_tokenizer(const struct arguments *arguments, struct varve_file **file,
 }
 
 struct varve_session_options session_options(const struct arguments *arguments, size_t tokens) {
-    static const char *const isas[] = {NULL, "portable", "avx2", "avx512"};
+    static const char *const isas[] = {NULL, "portable", "avx2", "avx512", "avx512vnni"};
     int64_t window = integer_of(arguments, OPTION_window);
     return (struct varve_session_options){
         .context = given(arguments, OPTION_context)

@@ -18,7 +18,7 @@ WORDS(ON_OFF, "on", "off");
 WORDS(SPECIALS, "all", "user", "none");
 WORDS(LOADS, "map", "read");
 WORDS(KV_TYPES, "f32", "f16");
-WORDS(ISAS, "auto", "portable", "avx2", "avx512");
+WORDS(ISAS, "auto", "portable", "avx2", "avx512", "avx512vnni");
 WORDS(ACTIVATIONS, "int8", "f32");
 WORDS(BARRIERS, "needed", "all");
 WORDS(DEVICES, "cpu", "mock");
