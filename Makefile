@@ -3,6 +3,7 @@ PREFIX ?= /usr/local
 MODEL ?= models/varve-tiny.gguf
 PROMPT ?= Tell me a story about a fox who lost something.
 FUZZ_SECONDS ?= 30
+MAKEFLAGS += --no-print-directory
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 
 # Ninja where it is there; a build folder keeps what it began with.
