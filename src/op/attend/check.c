@@ -314,8 +314,65 @@ static void check_errors(struct vv_check *check) {
     vv_check_reset(check);
 }
 
+/* ---- the core: runs that begin in the middle of a chunk, several of them, sinks ---- */
+
+static const struct {
+    uint32_t needs;
+    int (*run)(const struct vv_attend_heads *h);
+} cores[] = {
+    {VV_CPU_ANY, vv_attend_core_portable},
+#ifdef __x86_64__
+    {VV_CPU_AVX2, vv_attend_core_portable_avx2},
+    {VV_CPU_AVX512, vv_attend_core_portable_avx512},
+#endif
+};
+
+static void check_core(struct vv_check *check, size_t heads, size_t width, size_t runs) {
+    enum { ENTRIES = 220 };
+    const uint8_t *k = (uint8_t *)vv_check_normals(check, ENTRIES * width);
+    const uint8_t *v = (uint8_t *)vv_check_normals(check, ENTRIES * width);
+    struct vv_attend_run *run = vv_check_memory(check, runs * sizeof *run);
+    size_t n = heads * width, stride = width * sizeof(float);
+    for (size_t r = 0; r < runs; r++) {
+        size_t first = vv_check_below(check, ENTRIES), left = ENTRIES - first;
+        run[r] = (struct vv_attend_run){.k = k,
+                                        .v = v,
+                                        .k_stride = stride,
+                                        .v_stride = stride,
+                                        .k_type = VV_TYPE_F32,
+                                        .v_type = VV_TYPE_F32,
+                                        .slot = vv_check_below(check, 200),
+                                        .count = 1 + vv_check_below(check, left),
+                                        .ratio = 1,
+                                        .next = first};
+    }
+    struct vv_attend_heads h = {.q = vv_check_normals(check, n),
+                                .heads = heads,
+                                .width = width,
+                                .scale = 0.3f,
+                                .run = run,
+                                .runs = runs,
+                                .sink = runs % 2 ? vv_check_normals(check, heads) : NULL};
+    float *want = h.y = vv_check_floats(check, n), *got = vv_check_floats(check, n);
+    int error = vv_attend_core_reference(&h);
+    h.y = got;
+    for (size_t i = 0; i < sizeof cores / sizeof *cores; i++) {
+        if ((cores[i].needs & ~vv_cpu_features()) == 0) {
+            memset(got, 0xff, n * sizeof *got);
+            error = error ? error : cores[i].run(&h);
+            vv_check_true(check, !error && memcmp(want, got, n * sizeof *got) == 0,
+                          "core %zu: %zu heads of %zu, %zu runs, the first of %zu keys at slot %zu",
+                          i, heads, width, runs, run[0].count, run[0].slot);
+        }
+    }
+    vv_check_reset(check);
+}
+
 void vv_attend_check(struct vv_check *check) {
     check_shapes(check);
+    for (size_t i = 0; i < 30; i++) {
+        check_core(check, 1 + i % 4 * 6, 30 + i * 7, 1 + i % 3);
+    }
     check_extremes(check);
     check_errors(check);
 }

@@ -67,7 +67,13 @@ static void scores(const struct vv_attend_heads *h, struct chunk *c) {
 static float chunk_softmax(float *p, size_t offset, size_t count, float scale, float *m_c) {
     float top[VV_LANES], lane[VV_LANES] = {0};
     for (size_t j = 0; j < CHUNK; j++) {
-        p[j] = j - offset < count ? p[j] * scale : -INFINITY;
+        p[j] *= scale;
+    }
+    for (size_t j = 0; j < offset; j++) {
+        p[j] = -INFINITY;
+    }
+    for (size_t j = offset + count; j < CHUNK; j++) {
+        p[j] = -INFINITY;
     }
     for (size_t l = 0; l < VV_LANES; l++) {
         top[l] = p[l];
