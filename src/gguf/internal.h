@@ -75,6 +75,14 @@ int vv_gguf_join(struct vv_gguf *g, struct vv_error *error);
  * resolved. */
 int vv_gguf_place(struct vv_gguf *g, struct vv_error *error);
 
+/* vv_gguf_open_memory for all files of a split set, in any order; count is 1 or more. */
+struct vv_gguf_part {
+    const void *bytes;
+    size_t size;
+};
+int vv_gguf_open_parts(const struct vv_gguf_part *parts, uint32_t count, const char *name,
+                       struct vv_gguf **out, struct vv_error *error);
+
 /* The entry of a shard with that key, or NULL. */
 const struct vv_gguf_entry *vv_gguf_shard_find(const struct vv_gguf_shard *shard, const char *key);
 

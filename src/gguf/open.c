@@ -3,15 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A `struct vv_gguf` of one shard, of which nothing is known yet. */
-static struct vv_gguf *create(struct vv_error *error) {
+/* A `struct vv_gguf` of so many shards, of which nothing is known yet; NULL: no memory. */
+static struct vv_gguf *create(uint32_t shards, struct vv_error *error) {
     struct vv_gguf *g = calloc(1, sizeof *g);
-    if (g && (g->shards = calloc(1, sizeof *g->shards))) {
-        g->shard_count = 1;
+    if (g && (g->shards = calloc(shards, sizeof *g->shards))) {
+        g->shard_count = shards;
         return g;
     }
     free(g);
-    vv_fail_memory(error, sizeof *g + sizeof *g->shards, "the record of a model file");
+    vv_fail_memory(error, sizeof *g + shards * sizeof *g->shards, "the record of a model file");
     return NULL;
 }
 
@@ -32,11 +32,16 @@ static int open_path(struct vv_gguf *g, const char *path, bool map, struct vv_er
     return map ? map_all(g, error) : VV_OK;
 }
 
-static int open_bytes(struct vv_gguf *g, const void *bytes, size_t size, const char *name,
-                      struct vv_error *error) {
-    int code = vv_file_from_memory(bytes, size, name, &g->shards[0].file, error);
-    if (code == VV_OK) {
-        code = vv_gguf_parse(&g->shards[0], error);
+static int open_parts(struct vv_gguf *g, const struct vv_gguf_part *parts, uint32_t count,
+                      const char *name, struct vv_error *error) {
+    int code = VV_OK;
+    for (g->shard_count = 0; g->shard_count < count && code == VV_OK;) {
+        const struct vv_gguf_part *part = &parts[g->shard_count];
+        struct vv_gguf_shard *s = &g->shards[g->shard_count++];
+        code = vv_file_from_memory(part->bytes, part->size, name, &s->file, error);
+        if (code == VV_OK) {
+            code = vv_gguf_parse(s, error);
+        }
     }
     return code == VV_OK ? vv_gguf_join(g, error) : code;
 }
@@ -53,7 +58,7 @@ static int hand_over(struct vv_gguf *g, int code, struct vv_gguf **out) {
 
 int vv_gguf_open(const char *path, const struct vv_gguf_options *options, struct vv_gguf **out,
                  struct vv_error *error) {
-    struct vv_gguf *g = create(error);
+    struct vv_gguf *g = create(1, error);
     *out = NULL;
     return g ? hand_over(g, open_path(g, path, !options || !options->read, error), out)
              : VV_ERROR_MEMORY;
@@ -61,9 +66,15 @@ int vv_gguf_open(const char *path, const struct vv_gguf_options *options, struct
 
 int vv_gguf_open_memory(const void *bytes, size_t size, const char *name, struct vv_gguf **out,
                         struct vv_error *error) {
-    struct vv_gguf *g = create(error);
+    const struct vv_gguf_part whole = {bytes, size};
+    return vv_gguf_open_parts(&whole, 1, name, out, error);
+}
+
+int vv_gguf_open_parts(const struct vv_gguf_part *parts, uint32_t count, const char *name,
+                       struct vv_gguf **out, struct vv_error *error) {
+    struct vv_gguf *g = create(count, error);
     *out = NULL;
-    return g ? hand_over(g, open_bytes(g, bytes, size, name, error), out) : VV_ERROR_MEMORY;
+    return g ? hand_over(g, open_parts(g, parts, count, name, error), out) : VV_ERROR_MEMORY;
 }
 
 void vv_gguf_close(struct vv_gguf *g) {

@@ -17,9 +17,12 @@ void gguf_bytes_free(struct gguf_bytes *b) {
 }
 
 void gguf_put(struct gguf_bytes *b, const void *bytes, size_t size) {
-    if (size > 0) {
-        b->at = realloc(b->at, b->size + size);
+    if (b->size + size > b->capacity) {
+        b->capacity = 2 * (b->size + size);
+        b->at = realloc(b->at, b->capacity);
         check(b->at != NULL, "gguf_put");
+    }
+    if (size > 0) {
         memcpy(b->at + b->size, bytes, size);
         b->size += size;
     }
@@ -116,6 +119,6 @@ int gguf_try(const struct gguf_bytes *b, struct vv_error *error) {
 void gguf_save(const struct gguf_bytes *b, const char *path) {
     FILE *file = fopen(path, "wb");
     check(file != NULL, path);
-    check(fwrite(b->at, 1, b->size, file) == b->size, path);
+    check(b->size == 0 || fwrite(b->at, 1, b->size, file) == b->size, path);
     check(fclose(file) == 0, path);
 }

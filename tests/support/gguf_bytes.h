@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 struct gguf_bytes {
-    unsigned char *at; /* [size], of exactly that many bytes, so that reading beyond shows */
-    size_t size;
+    unsigned char *at; /* [size], with room for capacity */
+    size_t size, capacity;
 };
 
 void gguf_bytes_free(struct gguf_bytes *b);
