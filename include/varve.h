@@ -59,6 +59,11 @@ int varve_file_open(const char *path, bool read, struct varve_file **file,
                     struct varve_error *error);
 void varve_file_close(struct varve_file *file);
 
+/* A mapped file that is cut short raises SIGBUS when it is read. After this call it reads as zeros
+ * there instead, and evaluation then fails with a sentence. Takes the process's SIGBUS handler for
+ * good: a program decides, once, at its start. */
+int varve_guard_mappings(struct varve_error *error);
+
 struct varve_file_info {
     uint32_t version, shards;
     uint64_t bytes; /* of all shards */
@@ -71,7 +76,7 @@ void varve_file_info(const struct varve_file *file, struct varve_file_info *info
 struct varve_key {
     const char *name;
     size_t name_length;
-    const char *type; /* "u32", "f32", "bool", "string", … */
+    const char *type; /* "uint32", "float32", "bool", "string", …; of an array's elements */
     bool array;
     uint64_t count;
 };
@@ -114,6 +119,20 @@ int varve_file_integers(const struct varve_file *file, size_t tensor, uint64_t f
 int varve_file_verify(const struct varve_file *file, varve_progress progress, void *context,
                       struct varve_error *error);
 
+/*
+ * A file being written: until varve_output_finish it exists under another name, which is removed on
+ * failure; an existing file of that name stays whole until then.
+ */
+struct varve_output;
+int varve_output_open(const char *path, struct varve_output **output, struct varve_error *error);
+/* Appends. After a failure only varve_output_abandon may follow. */
+int varve_output_write(struct varve_output *output, const void *bytes, size_t size,
+                       struct varve_error *error);
+/* Gives the file its name once it is on the disk; frees `output`, on failure too. */
+int varve_output_finish(struct varve_output *output, struct varve_error *error);
+/* Leaves nothing behind. NULL is let be. */
+void varve_output_abandon(struct varve_output *output);
+
 /* ---- tokens -------------------------------------------------------------------------------- */
 
 struct varve_tokenizer;
@@ -140,6 +159,7 @@ struct varve_ids {
     int32_t *at;
     size_t count, room;
 };
+int varve_ids_append(struct varve_ids *ids, int32_t id, struct varve_error *error);
 void varve_ids_free(struct varve_ids *ids);
 
 /* Appends the ids of the spans, tokenised as one text. Ill-formed UTF-8 becomes U+FFFD. */
@@ -156,7 +176,8 @@ void varve_detokenizer_free(struct varve_detokenizer *stream);
 int varve_detokenizer_push(struct varve_detokenizer *stream, int32_t id, const char **text,
                            size_t *length, struct varve_error *error);
 /* What is left at the end: an unfinished character becomes U+FFFD. */
-void varve_detokenizer_end(struct varve_detokenizer *stream, const char **text, size_t *length);
+int varve_detokenizer_end(struct varve_detokenizer *stream, const char **text, size_t *length,
+                          struct varve_error *error);
 
 /* Stop strings in a stream: nothing of a stop is ever delivered, everything else is. */
 struct varve_stopper;

@@ -1,4 +1,5 @@
-/* Files that are cut, change or are no files: cases C015, C016, C018, C019 of docs/cases.md. */
+/* Files that are cut, change or are no files: cases C008, C015, C016, C018, C019 of docs/cases.md.
+ */
 #include "base/file.h"
 #include "support/gguf_bytes.h"
 #include "support/temporary.h"
@@ -79,6 +80,7 @@ static void c015_cut_files_are_refused_at_open(void **state) {
 /* In a process of its own, since it takes the handler of SIGBUS. */
 static int use_a_file_while_it_shrinks(const char *path) {
     long page = sysconf(_SC_PAGESIZE);
+    off_t whole = size_of(path);
     struct vv_gguf *g = open_good(path, &by_mapping);
     const struct vv_gguf_tensor *t = vv_gguf_tensor_at(g, 0);
     const volatile unsigned char *data = vv_gguf_tensor_data(g, t);
@@ -91,6 +93,10 @@ static int use_a_file_while_it_shrinks(const char *path) {
     }
     good = good && vv_gguf_check_unchanged(g, &error) == VV_ERROR_IO &&
            strstr(error.message, "model.gguf") != NULL && strstr(error.message, "changed");
+    /* Its old size does not bring the data back. */
+    good = good && truncate(path, whole) == 0 && data[t->bytes - 1] == 0 &&
+           vv_gguf_check_unchanged(g, &error) == VV_ERROR_IO &&
+           strstr(error.message, "could not be read") != NULL;
     vv_gguf_close(g);
     return good;
 }
@@ -137,6 +143,12 @@ static void c016_a_file_written_to_while_in_use_is_noticed(void **state) {
     assert_int_equal(close(descriptor), 0);
     assert_int_equal(vv_gguf_check_unchanged(g, &error), VV_ERROR_IO);
     message_has("model.gguf was written to");
+    earlier[1].tv_nsec = 1; /* within the same second */
+    assert_int_equal(utimensat(AT_FDCWD, path, earlier, 0), 0);
+    assert_int_equal(vv_gguf_check_unchanged(g, &error), VV_ERROR_IO);
+    earlier[1].tv_nsec = 0;
+    assert_int_equal(utimensat(AT_FDCWD, path, earlier, 0), 0);
+    assert_int_equal(vv_gguf_check_unchanged(g, &error), VV_OK);
     vv_gguf_close(g);
 
     /* A new file in its place is no harm: the old one is still the one that is open. */
@@ -209,6 +221,25 @@ static void c019_tensors_beyond_2_and_4_gib(void **state) {
     temporary_remove(&t);
 }
 
+/* A large file that claims a long string is not loaded for it. */
+static void c008_a_header_has_its_limit(void **state) {
+    (void)state;
+    struct temporary t = temporary_make();
+    const char *path = temporary_file(&t, "sparse.gguf");
+    struct gguf_bytes b = {0};
+    struct vv_gguf *g;
+    gguf_put_header(&b, 3, 0, 1);
+    gguf_put_key(&b, "text", VV_GGUF_STRING);
+    gguf_put_u64(&b, UINT64_C(1) << 32);
+    gguf_save(&b, path);
+    assert_int_equal(truncate(path, (off_t)1 << 33), 0);
+    assert_int_equal(vv_gguf_open(path, NULL, &g, &error), VV_ERROR_INVALID);
+    message_has("'text'");
+    message_has("longer than 268435456 bytes");
+    gguf_bytes_free(&b);
+    temporary_remove(&t);
+}
+
 static void what_is_no_regular_file_is_named(void **state) {
     (void)state;
     struct temporary t = temporary_make();
@@ -272,6 +303,7 @@ int main(void) {
         cmocka_unit_test(c016_a_file_written_to_while_in_use_is_noticed),
         cmocka_unit_test(c018_a_short_read_says_all),
         cmocka_unit_test(c019_tensors_beyond_2_and_4_gib),
+        cmocka_unit_test(c008_a_header_has_its_limit),
         cmocka_unit_test(what_is_no_regular_file_is_named),
         cmocka_unit_test(long_paths_are_shortened),
         cmocka_unit_test(many_opens_and_closes_keep_nothing),

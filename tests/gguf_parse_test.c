@@ -369,6 +369,11 @@ static void tensor_types_are_known(void **state) {
             refused(&b, VV_ERROR_INVALID, "'t'", "cut short", NULL);
         }
     }
+    uint64_t bytes;
+    assert_true(vv_type_bytes(VV_TYPE_Q4_K, 512, &bytes) && bytes == 288);
+    assert_false(vv_type_bytes(VV_TYPE_Q4_K, 500, &bytes));
+    assert_false(vv_type_bytes(VV_TYPE_F64, UINT64_C(1) << 61, &bytes));
+    assert_false(vv_type_bytes(4, 0, &bytes));
     assert_null(vv_type_info(-1));
     assert_int_equal(vv_type_by_name("q4_k"), VV_TYPE_Q4_K);
     assert_int_equal(vv_type_by_name("Q4"), -1);

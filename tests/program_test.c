@@ -7,6 +7,7 @@
 #include "op/rms_norm/contract.h"
 #include "program/program.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -41,7 +42,8 @@ static void copy(struct vv_program *p, const float *from, float *to, const char 
     struct vv_gather_rows args = {.from = from,
                                   .to = to,
                                   .row_bytes = WIDTH * sizeof(float),
-                                  .rows = {&vv_program_window(p)->rows, 1}};
+                                  .rows = {&vv_program_window(p)->rows, 1},
+                                  .from_rows = {&vv_program_window(p)->rows, 1}};
     vv_program_add(p, &vv_gather_rows, &args, what);
 }
 

@@ -25,6 +25,15 @@ static void golden_cases(void **state) {
     assert_int_equal(failed, 0);
 }
 
+static void golden_draws(void **state) {
+    (void)state;
+    size_t failed;
+    assert_int_equal(
+        sampling_draws_run(VARVE_SOURCE_DIR "/tests/data/sampling/draws.json", print_case, &failed),
+        8);
+    assert_int_equal(failed, 0);
+}
+
 /* The vectors published with Random123 1.14.0 (tests/kat_vectors, lines "philox4x32 10"). */
 static void philox_known_answers(void **state) {
     (void)state;
@@ -433,6 +442,7 @@ static void vocabularies_out_of_range_are_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden_cases),
+        cmocka_unit_test(golden_draws),
         cmocka_unit_test(philox_known_answers),
         cmocka_unit_test(draws_follow_the_distribution),
         cmocka_unit_test(draws_depend_on_seed_and_position_alone),

@@ -249,6 +249,16 @@ static void merges_equal_the_slow_way(void **state) {
     vv_tokenizer_free(tokenizer);
 }
 
+static void a_merge_that_comes_twice_has_its_first_rank(void **state) {
+    (void)state;
+    struct vv_tokenizer *tokenizer;
+    small_vocabulary_make(&small, "qwen35");
+    small.merges[SMALL_MERGES - 1] = small.merges[0]; /* a a */
+    assert_int_equal(vv_tokenizer_new(&small.vocabulary, &tokenizer, &error), VV_OK);
+    ASSERT_IDS(tokenizer, "aab", VV_SPECIAL_NONE, ID("aa"), 'b'); /* before "a b" */
+    vv_tokenizer_free(tokenizer);
+}
+
 /* Long runs in every script of trouble: all must be far from quadratic. */
 static void c030_a_megabyte_of_anything_takes_no_time(void **state) {
     (void)state;
@@ -276,7 +286,8 @@ static void c030_a_text_of_gigabytes_is_refused_unread(void **state) {
     (void)state;
     struct vv_tokenizer *tokenizer = open_small("qwen35");
     struct vv_ids ids = {0};
-    struct vv_span spans[] = {{{"x", 1}, VV_SPECIAL_NONE}, {{"", SIZE_MAX / 2}, VV_SPECIAL_NONE}};
+    struct vv_span spans[] = {{{"<think>", 7}, VV_SPECIAL_ALL},
+                              {{"", SIZE_MAX / 2}, VV_SPECIAL_NONE}};
     assert_int_equal(vv_ids_append(&ids, 5, &error), VV_OK);
     assert_int_equal(vv_tokenize(tokenizer, spans, 2, &ids, &error), VV_ERROR_INVALID);
     assert_int_equal(ids.count, 1);
@@ -337,6 +348,7 @@ int main(void) {
         cmocka_unit_test(c029_spans_are_one_text_but_for_special_tokens),
         cmocka_unit_test(c031_composed_and_decomposed_words),
         cmocka_unit_test(merges_equal_the_slow_way),
+        cmocka_unit_test(a_merge_that_comes_twice_has_its_first_rank),
         cmocka_unit_test(c030_a_megabyte_of_anything_takes_no_time),
         cmocka_unit_test(c030_a_text_of_gigabytes_is_refused_unread),
         cmocka_unit_test(nothing_has_no_ids),

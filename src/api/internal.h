@@ -4,10 +4,13 @@
 #include "gguf/gguf.h"
 #include "model/model.h"
 #include "session/session.h"
+#include "text/tokenizer.h"
 #include "varve.h"
 
 struct varve_file {
     struct vv_gguf *gguf;
+    char architecture[64]; /* printable; "" if the file names none */
+    bool *used;            /* [tensors] by the family's forward pass; NULL: not known */
 };
 
 struct varve_model {
@@ -26,4 +29,15 @@ _Static_assert(sizeof(struct varve_error) == sizeof(struct vv_error), "two forms
 
 static inline struct vv_error *vv_internal(struct varve_error *error) {
     return (struct vv_error *)(void *)error;
+}
+
+/* A public tokenizer is the library's own under another name; so are lists of ids. */
+static inline const struct vv_tokenizer *vv_tokenizer_of(const struct varve_tokenizer *tokenizer) {
+    return (const struct vv_tokenizer *)tokenizer;
+}
+static inline struct vv_ids vv_ids_of(const struct varve_ids *ids) {
+    return (struct vv_ids){ids->at, ids->count, ids->room};
+}
+static inline void vv_ids_return(struct varve_ids *ids, const struct vv_ids *from) {
+    *ids = (struct varve_ids){from->at, from->count, from->capacity};
 }

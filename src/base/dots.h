@@ -9,9 +9,10 @@
 
 enum { VV_DOTS_MAX = 64 };
 
-/* The first step of the lane tree (8 apart) of rows `a` and `a + stride`, a full segment each. */
-static inline void vv_dots_pair(const float *a, size_t stride, const float *b,
-                                float (*eight)[VV_LANES / 2]) {
+/* The first step of the lane tree (8 apart) of rows `a` and `a + stride`, a full segment each. Not
+ * inlined: the lanes need the registers. */
+static __attribute__((noinline)) void vv_dots_pair(const float *a, size_t stride, const float *b,
+                                                   float (*eight)[VV_LANES / 2]) {
     float lane[2][VV_LANES];
     for (size_t j = 0; j < 2; j++) {
         for (size_t l = 0; l < VV_LANES; l++) {

@@ -37,7 +37,7 @@ int vv_file_read(const struct vv_file *file, uint64_t offset, size_t bytes, void
                  struct vv_error *error);
 
 /* Fails (VV_ERROR_IO, naming the file) if it was written to or cut short since it was opened, or if
- * part of its mapping was lost (see below). Two system calls; a new file put in its place by rename
+ * part of its mapping was lost (see below). One system call; a new file put in its place by rename
  * does no harm and is not reported. */
 int vv_file_check_unchanged(const struct vv_file *file, struct vv_error *error);
 

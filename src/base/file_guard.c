@@ -102,6 +102,7 @@ int vv_file_guard_mappings(struct vv_error *error) {
     struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     sigemptyset(&action.sa_mask);
     if (sigaction(SIGBUS, &action, &previous) != 0) {
+        atomic_store(&installed, false);
         return vv_fail_system(error, errno, "SIGBUS", "handled");
     }
     return VV_OK;

@@ -14,7 +14,7 @@
 enum {
     VV_GGUF_DEFAULT_ALIGNMENT = 32,
     VV_GGUF_LEAST_ALIGNMENT = 8,
-    VV_GGUF_HEADER_LIMIT = 1 << 30, /* bytes; vocabularies take some 10 MB. Fits uint32_t */
+    VV_GGUF_HEADER_LIMIT = 1 << 28, /* bytes; vocabularies take some 10 MB. Fits uint32_t */
     VV_GGUF_NAME_LIMIT = 65535,     /* bytes of a key or name */
     VV_GGUF_NAME_SHOWN = 100,       /* of those in a message */
 };

@@ -130,10 +130,9 @@ static struct vv_tap *observe(struct vv_forward *f, const void *from, int type, 
     *tap = (struct vv_tap){.outputs = outputs, .type = type, .width = width};
     snprintf(tap->name, sizeof tap->name, "%s", name);
     tap->at = vv_program_memory(f->program, (outputs ? f->outputs : f->rows) * row_bytes);
-    struct vv_gather_rows args = {.from = from,
-                                  .to = tap->at,
-                                  .row_bytes = row_bytes,
-                                  .rows = outputs ? vv_output_rows(f, 1) : vv_all_rows(f, 1)};
+    struct vv_rows rows = outputs ? vv_output_rows(f, 1) : vv_all_rows(f, 1);
+    struct vv_gather_rows args = {
+        .from = from, .to = tap->at, .row_bytes = row_bytes, .rows = rows, .from_rows = rows};
     vv_program_add(f->program, &vv_gather_rows, &args, name);
     return tap;
 }

@@ -31,7 +31,7 @@ enum vv_tap_form {
 
 /* An inner tensor that is kept when a session observes. */
 struct vv_tap {
-    char name[48];
+    char name[96];
     enum vv_tap_form form;
     bool outputs; /* a row for each output, not for each row */
     int type;     /* VV_TYPE_F32, VV_TYPE_I32, VV_TYPE_I64 */

@@ -194,8 +194,11 @@ static void ngram_embedding(struct pass *p) {
     vv_product(f, &planes, e.rows, w->key, key, "blk.%zu.ple_key", layer);
     vv_product(f, &planes, e.rows, w->value, value, "blk.%zu.ple_value", layer);
     group_norm(p, key, w->norm_key, "ple_norm_key");
-    struct vv_gather_rows copy = {
-        .from = p->x, .to = normed, .row_bytes = wide(g) * sizeof(float), .rows = e.rows};
+    struct vv_gather_rows copy = {.from = p->x,
+                                  .to = normed,
+                                  .row_bytes = wide(g) * sizeof(float),
+                                  .rows = e.rows,
+                                  .from_rows = e.rows};
     vv_step(f, &vv_gather_rows, &copy, "blk.%zu.ple_query", layer);
     group_norm(p, normed, w->norm_query, "ple_norm_query");
     struct vv_ngram_gate gate = {.k = key, /* steps 3 and 4 */
@@ -559,7 +562,8 @@ static void head(struct pass *p, const struct hyper *hc, struct vv_weight *outpu
                                     .to = x,
                                     .row_bytes = wide(g) * sizeof(float),
                                     .index = f->window->output_row,
-                                    .rows = rows};
+                                    .rows = rows,
+                                    .from_rows = vv_all_rows(f, 1)};
     vv_step(f, &vv_gather_rows, &gather, "%shead", prefix);
     hyper_read(p, hc, rows, x, &h, &a, u.x, "head_hc", i);
     vv_observe_outputs(f, u.x, VV_TYPE_F32, g->width, "%smix", prefix);

@@ -223,10 +223,12 @@ static size_t walk(const struct qwen4exp *g, const struct vv_state_options *opti
         map->layer[i].k = declare(d, lagging(rows(options->kv_type, kv, 1), draft), "blk.%zu.k", i);
         map->layer[i].v = declare(d, lagging(rows(options->kv_type, kv, 1), draft), "blk.%zu.v", i);
         if (g->ratio[i] > 0) {
-            map->layer[i].index_raw = declare(d, ring(VV_TYPE_F32, g->index_width, g->ratio[i] - 1),
-                                              "blk.%zu.index_raw", i);
-            map->layer[i].index_pooled = declare(d, rows(VV_TYPE_F32, g->index_width, g->ratio[i]),
-                                                 "blk.%zu.index_pooled", i);
+            map->layer[i].index_raw =
+                declare(d, lagging(ring(VV_TYPE_F32, g->index_width, g->ratio[i] - 1), draft),
+                        "blk.%zu.index_raw", i);
+            map->layer[i].index_pooled =
+                declare(d, lagging(rows(VV_TYPE_F32, g->index_width, g->ratio[i]), draft),
+                        "blk.%zu.index_pooled", i);
         }
     }
     if (options->mtp && g->mtp_layers > 0) {

@@ -21,8 +21,8 @@ static inline double vv_check_silu(double x) {
     return x * vv_check_sigmoid(x);
 }
 
-/* A part of a state (vv_check_state), F32 or F16, that is NaN all over, so that an entry which should
- * not be read is seen. */
+/* A part of a state (vv_check_state), F32 or F16, that is NaN all over, so that an entry which
+ * should not be read is seen. */
 static inline struct vv_state_view vv_check_empty_state(struct vv_check *check, int type,
                                                         size_t width, size_t entries, size_t slots,
                                                         bool ring) {

@@ -27,7 +27,8 @@ VV_INLINE int32_t vv_integer_dot(const int16_t *w, const int8_t *x, int n) {
         __m256i v = _mm256_loadu_si256((const __m256i *)(w + i));
         sum = _mm256_add_epi32(sum, _mm256_madd_epi16(v, q));
     }
-    return vv_add_four(_mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1)));
+    return vv_add_four(
+        _mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1)));
 #else
     int32_t sum = 0;
     for (int i = 0; i < n; i++) {

@@ -54,9 +54,8 @@ VV_FLOAT_FORMATS(DECODE_FLOAT)
 #define DECODED(TYPE, name, offset, step)                                                          \
     {SIZES(TYPE), VV_ARITHMETIC_NONE, offset, step, decode_##name, unpack_##name},
 
-static const struct vv_format formats[] = {
-    VV_FLOAT_FORMATS(FLOAT) VV_BLOCK_FORMATS(BLOCK) VV_SUPER_FORMATS(SUPER)
-        VV_DECODED_FORMATS(DECODED)};
+static const struct vv_format formats[] = {VV_FLOAT_FORMATS(FLOAT) VV_BLOCK_FORMATS(BLOCK)
+                                               VV_SUPER_FORMATS(SUPER) VV_DECODED_FORMATS(DECODED)};
 
 enum { FORMATS = sizeof formats / sizeof *formats };
 

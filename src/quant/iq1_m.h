@@ -1,7 +1,7 @@
 /*
- * IQ1_M, 256 values: u8 q[32]; u8 qh[16]; u16 sc[4]. The f16 d is spread over the top nibbles of sc;
- * each 16 values have three bits s below them. Each 8: a nibble of qh, high three bits of the row
- * of IQ1_S's grid and the sign of the shift by 1/8. Value as IQ1_S.
+ * IQ1_M, 256 values: u8 q[32]; u8 qh[16]; u16 sc[4]. The f16 d is spread over the top nibbles of
+ * sc; each 16 values have three bits s below them. Each 8: a nibble of qh, high three bits of the
+ * row of IQ1_S's grid and the sign of the shift by 1/8. Value as IQ1_S.
  */
 #pragma once
 #include "quant/iq1_s.h"

@@ -1,5 +1,5 @@
-/* IQ2_XS, 256 values: f16 d; u16 q[32]; u8 sc[8]. Each 8 values: row q & 511 of the grid, sign index
- * q >> 9; each 16 a nibble s of sc. Value d * (2 s + 1) / 8 * grid. */
+/* IQ2_XS, 256 values: f16 d; u16 q[32]; u8 sc[8]. Each 8 values: row q & 511 of the grid, sign
+ * index q >> 9; each 16 a nibble s of sc. Value d * (2 s + 1) / 8 * grid. */
 #pragma once
 #include "quant/iq2_xxs.h"
 

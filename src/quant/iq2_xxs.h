@@ -1,5 +1,6 @@
-/* IQ2_XXS, 256 values: f16 d; then for each 32 values u8 q[4] (rows of the grid, 8 values each) and a
- * u32: four sign indices of 7 bits, sub-scale s in bits 28..31. Value d * (2 s + 1) / 8 * grid. */
+/* IQ2_XXS, 256 values: f16 d; then for each 32 values u8 q[4] (rows of the grid, 8 values each) and
+ * a u32: four sign indices of 7 bits, sub-scale s in bits 28..31. Value d * (2 s + 1) / 8 * grid.
+ */
 #pragma once
 #include "quant/bits.h"
 #include "quant/tables.h"

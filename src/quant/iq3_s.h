@@ -14,9 +14,9 @@ VV_INLINE void vv_unpack_iq3_s(const uint8_t *block, size_t part, struct vv_segm
     }
     for (int k = 0; k < 8; k++, q += 4) {
         int high = qh[k / 2] >> 4 * (k % 2);
-        vv_bytes16 grid = vv_four(
-            vv_iq3s_grid[q[0] | (high & 1) << 8], vv_iq3s_grid[q[1] | (high & 2) << 7],
-            vv_iq3s_grid[q[2] | (high & 4) << 6], vv_iq3s_grid[q[3] | (high & 8) << 5]);
+        vv_bytes16 grid =
+            vv_four(vv_iq3s_grid[q[0] | (high & 1) << 8], vv_iq3s_grid[q[1] | (high & 2) << 7],
+                    vv_iq3s_grid[q[2] | (high & 4) << 6], vv_iq3s_grid[q[3] | (high & 8) << 5]);
         vv_give_signs(grid, vv_load16(signs + 2 * k), &out->group[k]);
     }
 }

@@ -1,5 +1,6 @@
-/* IQ3_XXS, 256 values: f16 d; u8 q[64]; u32 rest[8]. Each 4 values: a row of the grid; each 32: four
- * sign indices of 7 bits, sub-scale s in bits 28..31 of rest. Value d * (2 s + 1) / 4 * grid. */
+/* IQ3_XXS, 256 values: f16 d; u8 q[64]; u32 rest[8]. Each 4 values: a row of the grid; each 32:
+ * four sign indices of 7 bits, sub-scale s in bits 28..31 of rest. Value d * (2 s + 1) / 4 * grid.
+ */
 #pragma once
 #include "quant/iq2_xxs.h"
 

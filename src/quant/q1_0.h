@@ -1,4 +1,5 @@
-/* Q1_0, 128 values: f16 d; u8 qs[16]. Value i is d where bit i mod 8 of qs[i / 8] is set, else -d. */
+/* Q1_0, 128 values: f16 d; u8 qs[16]. Value i is d where bit i mod 8 of qs[i / 8] is set, else -d.
+ */
 #pragma once
 #include "quant/bits.h"
 

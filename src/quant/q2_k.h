@@ -1,6 +1,6 @@
 /*
- * Q2_K, 256 values: u8 sc[16]; u8 qs[64]; f16 d, f16 dmin. Value 128 n + 32 j + l has bits 2j and up
- * of qs[32 n + l]; each 16 values have a byte of sc, the sub-scale below and the minimum above.
+ * Q2_K, 256 values: u8 sc[16]; u8 qs[64]; f16 d, f16 dmin. Value 128 n + 32 j + l has bits 2j and
+ * up of qs[32 n + l]; each 16 values have a byte of sc, the sub-scale below and the minimum above.
  * Value d * scale * q - dmin * min.
  */
 #pragma once

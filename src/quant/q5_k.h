@@ -1,5 +1,5 @@
-/* Q5_K, 256 values: f16 d, f16 dmin; u8 B[12]; u8 qh[32]; u8 qs[128]. As Q4_K, with a fifth bit: bit
- * k of qh[l] for value l of group k. */
+/* Q5_K, 256 values: f16 d, f16 dmin; u8 B[12]; u8 qh[32]; u8 qs[128]. As Q4_K, with a fifth bit:
+ * bit k of qh[l] for value l of group k. */
 #pragma once
 #include "quant/q4_k.h"
 

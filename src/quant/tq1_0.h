@@ -1,8 +1,8 @@
 /*
- * TQ1_0, 256 values: u8 qs[48], qh[4]; f16 d. A byte holds five ternary digits as a fraction of 256,
- * most significant first (qh: four): digit k of byte b is floor(3 * (b * 3^k mod 256) / 256), the
- * value d * (digit - 1). Digits k of the first 32 bytes are values 32 k and up; of the next 16 bytes
- * values 160 + 16 k and up; of qh values 240 + 4 k and up.
+ * TQ1_0, 256 values: u8 qs[48], qh[4]; f16 d. A byte holds five ternary digits as a fraction of
+ * 256, most significant first (qh: four): digit k of byte b is floor(3 * (b * 3^k mod 256) / 256),
+ * the value d * (digit - 1). Digits k of the first 32 bytes are values 32 k and up; of the next 16
+ * bytes values 160 + 16 k and up; of qh values 240 + 4 k and up.
  */
 #pragma once
 #include "quant/bits.h"

@@ -15,11 +15,17 @@ struct golden {
     size_t history_length;
 };
 
+/* The settings and the order of a case. */
 static const char *read_settings(const json_t *json, struct vv_sampling *settings) {
-    const char *name;
+    const char *name, *order = json_string_value(json_object_get(json, "order"));
     json_t *value;
     *settings = vv_sampling_default();
-    json_object_foreach((json_t *)json, name, value) {
+    if (!order) {
+        return "has no order";
+    }
+    settings->order =
+        !strcmp(order, "temperature_last") ? VV_TEMPERATURE_LAST : VV_TEMPERATURE_FIRST;
+    json_object_foreach(json_object_get(json, "settings"), name, value) {
         float *real = !strcmp(name, "temperature")          ? &settings->temperature
                       : !strcmp(name, "top_p")              ? &settings->top_p
                       : !strcmp(name, "min_p")              ? &settings->min_p
@@ -44,18 +50,15 @@ static const char *read_settings(const json_t *json, struct vv_sampling *setting
 static const char *read_case(const json_t *json, struct golden *golden) {
     const json_t *logits = json_object_get(json, "logits");
     const json_t *history = json_object_get(json, "history");
-    const char *order = json_string_value(json_object_get(json, "order"));
     size_t count = json_array_size(logits);
     golden->history_length = json_array_size(history);
-    if (!order || count == 0 || count > MOST || golden->history_length > MOST) {
-        return "has no order, or too many or no logits";
+    if (count == 0 || count > MOST || golden->history_length > MOST) {
+        return "has no logits, or too many, or too long a history";
     }
-    const char *wrong = read_settings(json_object_get(json, "settings"), &golden->settings);
+    const char *wrong = read_settings(json, &golden->settings);
     if (wrong) {
         return wrong;
     }
-    golden->settings.order =
-        !strcmp(order, "temperature_last") ? VV_TEMPERATURE_LAST : VV_TEMPERATURE_FIRST;
     golden->vocabulary = (int32_t)count;
     for (size_t i = 0; i < count; i++) {
         golden->logits[i] = (float)json_number_value(json_array_get(logits, i));
@@ -164,8 +167,98 @@ static const char *run_case(const json_t *json) {
     return wrong;
 }
 
-size_t sampling_cases_run(const char *path, void (*report)(const char *name, const char *what),
-                          size_t *failed) {
+/* ---- draws.json ---- */
+
+static int64_t integer_at(const json_t *json, const char *name, size_t index) {
+    return json_integer_value(json_array_get(json_object_get(json, name), index));
+}
+
+static int64_t integer_of(const json_t *json, const char *name) {
+    return json_integer_value(json_object_get(json, name));
+}
+
+/* The formula that stands in for the logits; see tools/oracle/sampling_draws.py. */
+static float *make_logits(const json_t *json, size_t count) {
+    float *logits = malloc(count * sizeof *logits);
+    float shift = (float)json_number_value(json_object_get(json, "shift"));
+    float scale = (float)json_number_value(json_object_get(json, "scale"));
+    for (size_t i = 0; logits && i < count; i++) {
+        logits[i] = ((float)((uint32_t)(i * 2654435761u) >> 8) * 0x1p-24f - shift) * scale;
+    }
+    return logits;
+}
+
+static size_t read_bias(const json_t *json, struct vv_logit_bias *bias) {
+    const json_t *list = json_object_get(json, "bias");
+    size_t count = json_array_size(list) < MOST ? json_array_size(list) : MOST;
+    for (size_t i = 0; i < count; i++) {
+        const json_t *value = json_array_get(json_array_get(list, i), 1);
+        bias[i].token = (int32_t)json_integer_value(json_array_get(json_array_get(list, i), 0));
+        bias[i].value = json_is_null(value) ? -INFINITY : (float)json_number_value(value);
+    }
+    return count;
+}
+
+enum { BEST = 16, HISTORY = 256 };
+
+static const char *check_golden_draws(const json_t *json, struct vv_sampler *sampler,
+                                      const float *logits) {
+    int32_t history[HISTORY], token;
+    size_t length = json_array_size(json_object_get(json, "history")), kept;
+    struct vv_candidate candidates[BEST];
+    struct vv_error error;
+    for (size_t i = 0; i < length && i < HISTORY; i++) {
+        history[i] = (int32_t)integer_at(json, "history", i);
+    }
+    if (length > HISTORY || vv_sampler_candidates(sampler, logits, history, length, 0, candidates,
+                                                  BEST, &kept, &error)) {
+        return "has candidates that fail";
+    }
+    if (kept != (size_t)integer_of(json, "kept")) {
+        return "keeps another number of tokens";
+    }
+    for (size_t i = 0; i < json_array_size(json_object_get(json, "best")); i++) {
+        if (candidates[i].token != integer_at(json, "best", i) ||
+            vv_bits(candidates[i].probability) != integer_at(json, "probability_bits", i)) {
+            return "has another token, or another bit of its probability, among the best";
+        }
+    }
+    for (size_t i = 0; i < json_array_size(json_object_get(json, "positions")); i++) {
+        if (vv_sampler_draw(sampler, logits, history, length,
+                            (uint64_t)integer_at(json, "positions", i), &token, &error) ||
+            token != integer_at(json, "tokens", i)) {
+            return "draws another token";
+        }
+    }
+    return NULL;
+}
+
+static const char *run_draws(const json_t *json) {
+    int32_t vocabulary = (int32_t)integer_of(json, "vocabulary");
+    struct vv_logit_bias bias[MOST];
+    struct vv_sampling settings;
+    struct vv_sampler *sampler;
+    struct vv_error error;
+    const char *wrong = read_settings(json, &settings);
+    if (wrong) {
+        return wrong;
+    }
+    settings.seed = (uint64_t)integer_of(json, "seed");
+    settings.bias = bias;
+    settings.bias_count = read_bias(json, bias);
+    float *logits = make_logits(json, (size_t)vocabulary);
+    if (!logits || vv_sampler_new(vocabulary, &settings, &sampler, &error)) {
+        free(logits);
+        return "has settings that are refused";
+    }
+    wrong = check_golden_draws(json, sampler, logits);
+    vv_sampler_free(sampler);
+    free(logits);
+    return wrong;
+}
+
+static size_t run_file(const char *path, const char *(*run)(const json_t *),
+                       void (*report)(const char *name, const char *what), size_t *failed) {
     json_error_t trouble;
     json_t *cases = json_load_file(path, 0, &trouble), *json;
     size_t index, passed = 0;
@@ -175,9 +268,11 @@ size_t sampling_cases_run(const char *path, void (*report)(const char *name, con
         *failed = 1;
     }
     json_array_foreach(cases, index, json) {
-        const char *wrong = run_case(json);
+        const char *wrong = run(json), *name = json_string_value(json_object_get(json, "name"));
         if (wrong) {
-            report(json_string_value(json_object_get(json, "name")), wrong);
+            char number[32];
+            snprintf(number, sizeof number, "%zu", index);
+            report(name ? name : number, wrong);
             ++*failed;
         } else {
             passed++;
@@ -185,4 +280,14 @@ size_t sampling_cases_run(const char *path, void (*report)(const char *name, con
     }
     json_decref(cases);
     return passed;
+}
+
+size_t sampling_cases_run(const char *path, void (*report)(const char *name, const char *what),
+                          size_t *failed) {
+    return run_file(path, run_case, report, failed);
+}
+
+size_t sampling_draws_run(const char *path, void (*report)(const char *name, const char *what),
+                          size_t *failed) {
+    return run_file(path, run_draws, report, failed);
 }

@@ -11,3 +11,8 @@
  */
 size_t sampling_cases_run(const char *path, void (*report)(const char *name, const char *what),
                           size_t *failed);
+
+/* The same for the draws (draws.json): kept tokens, probabilities and drawn tokens, all to the bit.
+ */
+size_t sampling_draws_run(const char *path, void (*report)(const char *name, const char *what),
+                          size_t *failed);

@@ -10,9 +10,10 @@
 
 /* In GPT-2's byte alphabet: Ġ is a space, Ċ a newline, Ã© the two bytes of é. */
 static const char *const small_merges[] = {
-    "a a",   "b c", "aa aa", "t h", "Ġ t",   "Ġ Ġ", "th e", "Ġ the", "a b",  "ab c", "i n",  "in g",
-    "ĠĠ ĠĠ", "Ċ Ċ", "ĊĊ ĊĊ", "Ã ©", "Ċ ĊĊ",  "e r", "h er", "1 2",   "12 3", "< |",  "| >",  "i m",
-    "s t",   "u s", "us er", "= =", "== ==", "' s", "Ì ģ",  "e Ìģ",  "ð Ł",  "ðŁ ĺ", "âĢ ĭ", "â Ģ",
+    "a a",  "b c",  "aa aa", "t h",  "Ġ t",   "Ġ Ġ",  "th e",  "Ġ the", "a b",   "ab c",
+    "i n",  "in g", "ĠĠ ĠĠ", "Ċ Ċ",  "ĊĊ ĊĊ", "Ã ©",  "Ċ ĊĊ",  "e r",   "h er",  "1 2",
+    "12 3", "< |",  "| >",   "i m",  "s t",   "u s",  "us er", "= =",   "== ==", "' s",
+    "g r",  "u g",  "gr h",  "u gr", "Ì ģ",   "e Ìģ", "ð Ł",   "ðŁ ĺ",  "âĢ ĭ",  "â Ģ",
 };
 
 static const struct {

@@ -4,7 +4,7 @@
  */
 #include "gguf/types.h"
 #include "op/attend/internal.h"
-#include "op/check_support.h"
+#include "op/check_oracle.h"
 
 enum misreading {
     RIGHT,
@@ -52,10 +52,10 @@ static struct vv_attend *new_attend(struct vv_check *check, int32_t rows, int32_
         .gate = vv_check_normals(check, n * 2 * row), /* as attn_q leaves them: [q, gate] a head */
         .gate_row = 2 * row,
         .gate_head = 2 * s.width,
-        .k = vv_check_state(check, s.k_type, s.kv_heads * s.width, (size_t)sequences, entries,
-                            false),
-        .v = vv_check_state(check, s.v_type, s.kv_heads * s.width, (size_t)sequences, entries,
-                            false),
+        .k = vv_check_empty_state(check, s.k_type, s.kv_heads * s.width, entries, (size_t)sequences,
+                                  false),
+        .v = vv_check_empty_state(check, s.v_type, s.kv_heads * s.width, entries, (size_t)sequences,
+                                  false),
         .y = vv_check_floats(check, n * row),
         .heads = s.heads,
         .kv_heads = s.kv_heads,
@@ -125,7 +125,7 @@ static bool sees(const struct vv_attend *a, size_t row, size_t position, enum mi
 }
 
 static void oracle(const struct vv_attend *a, size_t row, size_t head, enum misreading which,
-                   float *y) {
+                   double *y) {
     size_t kv = which == HEAD_MOD ? head % a->kv_heads : head / (a->heads / a->kv_heads);
     size_t n = (size_t)a->window->position[row] + 1, width = a->width;
     int32_t slot = a->window->slot[row];
@@ -152,7 +152,7 @@ static void oracle(const struct vv_attend *a, size_t row, size_t head, enum misr
     for (size_t i = 0; i < width; i++) {
         double g = (double)gate[i];
         g = which == SILU_GATE ? vv_check_silu(g) : which == NO_GATE ? 1 : vv_check_sigmoid(g);
-        y[i] = (float)(sum > 0 ? o[i] / sum * g : 0);
+        y[i] = sum > 0 ? o[i] / sum * g : 0;
     }
 }
 
@@ -190,7 +190,7 @@ static bool applies(const struct vv_attend *a, enum misreading which) {
 
 static void compare_with_oracle(struct vv_check *check, const struct vv_attend *a) {
     size_t units = vv_rows(a->rows) * a->heads;
-    float *truth = vv_check_floats(check, units * a->width);
+    double *truth = vv_check_doubles(check, units * a->width);
     for (int which = RIGHT; which <= BLOCK_MORE; which++) {
         if (!applies(a, (enum misreading)which)) {
             continue;
@@ -201,7 +201,9 @@ static void compare_with_oracle(struct vv_check *check, const struct vv_attend *
         if (which == RIGHT) {
             vv_check_near(check, a->list ? "list" : "dense", a->y, truth, units * a->width, 1e-5);
         } else {
-            vv_check_misreading(check, misreadings[which], a->y, truth, units * a->width, 1e-3);
+            vv_check_misreading(check, misreadings[which], a->y,
+                                vv_check_narrow(check, truth, units * a->width), units * a->width,
+                                1e-3);
         }
     }
 }

@@ -10,6 +10,10 @@
 #include "gguf/types.h"
 #include "op/attend/internal.h"
 
+#ifdef __F16C__
+#include <immintrin.h>
+#endif
+
 enum { CHUNK = VV_ATTEND_CHUNK, HEADS = 16, TILE = 64 };
 
 /* A chunk of a run, and what is known of it for each head. */
@@ -24,7 +28,14 @@ struct chunk {
 static void widen(const uint8_t *entry, int type, size_t at, size_t n, float *to) {
     if (type == VV_TYPE_F16) {
         const uint16_t *from = (const uint16_t *)(const void *)entry + at;
-        for (size_t i = 0; i < n; i++) {
+        size_t i = 0;
+#ifdef __F16C__
+        for (; i + 8 <= n; i += 8) {
+            __m128i half = _mm_loadu_si128((const __m128i *)(const void *)(from + i));
+            _mm256_storeu_ps(to + i, _mm256_cvtph_ps(half));
+        }
+#endif
+        for (; i < n; i++) {
             to[i] = vv_from_f16(from[i]);
         }
     } else {
@@ -89,9 +100,11 @@ static void merge(float *m, float *l, float m_c, float l_c, float *a, float *b) 
     *m = most;
 }
 
-/* o = fma(o_c, b, o · a) for n <= TILE columns of one head; `value` is padded to TILE. */
-static void merge_tile(const float *p, const float (*value)[TILE], size_t count, float a, float b,
-                       float *o, size_t n) {
+/* o = fma(o_c, b, o · a) for n <= TILE columns of one head; `value` is padded to TILE. Not inlined:
+ * the sums need the registers. */
+static __attribute__((noinline)) void merge_tile(const float *p, const float (*value)[TILE],
+                                                 size_t count, float a, float b, float *o,
+                                                 size_t n) {
     float o_c[TILE];
     for (size_t d = 0; d < TILE; d++) {
         o_c[d] = 0.0f;

@@ -1,5 +1,6 @@
 #include "gguf/types.h"
 #include "op/attend/internal.h"
+#include "op/buffers.h"
 
 int vv_attend_keys(const struct vv_attend *a, size_t row, size_t kv_head,
                    struct vv_attend_run *run) {
@@ -39,17 +40,17 @@ static size_t units(const void *args) {
 static size_t buffers(const void *args, struct vv_buffer *out) {
     const struct vv_attend *a = args;
     size_t rows = vv_rows(a->rows), n = rows * a->heads * a->width * sizeof(float);
-    size_t gate = (rows - 1) * a->gate_row + (a->heads - 1) * a->gate_head + a->width;
+    size_t gate = vv_extent(rows, a->gate_row, (a->heads - 1) * a->gate_head + a->width);
     if (out) {
-        out[0] = (struct vv_buffer){a->q, n, true, false};
-        out[1] = (struct vv_buffer){a->gate, rows ? gate * sizeof(float) : 0, true, false};
-        out[2] = (struct vv_buffer){a->k.base, a->k.bytes, true, false};
-        out[3] = (struct vv_buffer){a->v.base, a->v.bytes, true, false};
-        out[4] = (struct vv_buffer){a->y, n, false, true};
+        out[0] = vv_reads(a->q, n);
+        out[1] = vv_reads(a->gate, gate * sizeof(float));
+        out[2] = vv_reads_state(&a->k);
+        out[3] = vv_reads_state(&a->v);
+        out[4] = vv_writes(a->y, n);
     }
     if (out && a->list) {
-        out[5] = (struct vv_buffer){a->list, rows * a->keep * sizeof(int32_t), true, false};
-        out[6] = (struct vv_buffer){a->listed, rows * sizeof(int32_t), true, false};
+        out[5] = vv_reads(a->list, rows * a->keep * sizeof(int32_t));
+        out[6] = vv_reads(a->listed, rows * sizeof(int32_t));
     }
     return a->list ? 7 : 5;
 }

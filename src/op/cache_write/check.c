@@ -100,9 +100,11 @@ static struct vv_cache_write make(struct vv_check *check, const struct shape *s)
     return a;
 }
 
-/* Can the case tell this reading from the right one at all? */
+/* Can the case tell this reading from the right one at all? One of the three sequences has a third
+ * of the rows or more. */
 static bool tells(const struct shape *s, enum reading how) {
-    return s->rows > 20 && s->ring != 1 && (how != OLDEST_STAYS || s->ring > 0) &&
+    bool overflows = s->ring > 0 && 3 * s->ring < (uint32_t)s->rows;
+    return s->rows > 20 && s->ring != 1 && (how != OLDEST_STAYS || overflows) &&
            (how != HALVES_SWAPPED || s->halves);
 }
 

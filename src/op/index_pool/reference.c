@@ -1,5 +1,5 @@
-#include "base/dot.h"
 #include "op/index_pool/internal.h"
+#include "op/plain.h"
 
 static int pool(const struct vv_index_pool *a, size_t row) {
     int64_t first = a->window->position[row] + 1 - (int64_t)a->ratio;
@@ -11,7 +11,7 @@ static int pool(const struct vv_index_pool *a, size_t row) {
         }
         y[i] = sum / (float)a->ratio;
     }
-    float squares = vv_dot(y, y, a->width);
+    float squares = vv_plain_dot(y, y, a->width);
     if (!isfinite(squares)) {
         return VV_ERROR_NOT_FINITE;
     }

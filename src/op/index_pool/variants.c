@@ -1,3 +1,4 @@
+#include "op/buffers.h"
 #include "op/index_pool/internal.h"
 
 static size_t units(const void *args) {
@@ -8,12 +9,12 @@ static size_t buffers(const void *args, struct vv_buffer *out) {
     const struct vv_index_pool *a = args;
     size_t rows = vv_rows(a->rows);
     if (out) {
-        out[0] = (struct vv_buffer){a->k, rows * a->width * sizeof(float), true, false};
-        out[1] = (struct vv_buffer){a->ring.base, a->ring.bytes, true, false};
-        out[2] = (struct vv_buffer){a->norm, a->width * sizeof(float), true, false};
-        out[3] = (struct vv_buffer){a->turn, a->dims / 2 * sizeof(uint64_t), true, false};
+        out[0] = vv_reads(a->k, rows * a->width * sizeof(float));
+        out[1] = vv_reads_state(&a->ring);
+        out[2] = vv_reads(a->norm, a->width * sizeof(float));
+        out[3] = vv_reads(a->turn, a->dims / 2 * sizeof(uint64_t));
         /* Written in part, so what was there counts. */
-        out[4] = (struct vv_buffer){a->pooled.base, a->pooled.bytes, true, true};
+        out[4] = vv_updates_state(&a->pooled);
     }
     return 5;
 }

@@ -1,5 +1,5 @@
 /* The block scores against double precision, and six misreadings of them. */
-#include "op/check_support.h"
+#include "op/check_oracle.h"
 #include "op/index_score/internal.h"
 
 enum misreading {
@@ -32,7 +32,7 @@ static struct vv_index_score *new_score(struct vv_check *check, int32_t rows, in
     size_t n = (size_t)rows, blocks = ((size_t)first + n) / s.ratio + 2;
     *a = (struct vv_index_score){
         vv_check_normals(check, n * s.heads * s.width),
-        vv_check_state(check, VV_TYPE_F32, s.width, (size_t)sequences, blocks, false),
+        vv_check_empty_state(check, VV_TYPE_F32, s.width, blocks, (size_t)sequences, false),
         vv_check_floats(check, n * blocks),
         blocks,
         s.heads,
@@ -53,8 +53,8 @@ static struct vv_index_score *new_score(struct vv_check *check, int32_t rows, in
     return a;
 }
 
-static float oracle(const struct vv_index_score *a, size_t row, size_t block,
-                    enum misreading which) {
+static double oracle(const struct vv_index_score *a, size_t row, size_t block,
+                     enum misreading which) {
     int32_t slot = a->window->slot[row];
     slot = which == OTHER_SEQUENCE ? (slot + 1) % a->window->sequences : slot;
     block += which == NEXT_BLOCK;
@@ -69,23 +69,25 @@ static float oracle(const struct vv_index_score *a, size_t row, size_t block,
         sum += which == SIGNED_SUM || which == RELU_OF_SUM ? z : fmax(z, 0);
     }
     sum = which == RELU_OF_SUM ? fmax(sum, 0) : sum;
-    return (float)(which == NO_SCALE ? sum : sum * (double)a->scale);
+    return which == NO_SCALE ? sum : sum * (double)a->scale;
 }
 
 /* Compares what the reference left with every reading; and that it wrote nothing else. */
 static void compare_with_oracle(struct vv_check *check, const struct vv_index_score *a,
                                 const float *before) {
     size_t n = vv_rows(a->rows) * a->stride;
-    float *truth = vv_check_floats(check, n);
+    double *truth = vv_check_doubles(check, n);
     for (int which = RIGHT; which <= OTHER_SEQUENCE; which++) {
         for (size_t i = 0; i < n; i++) {
             size_t row = i / a->stride, block = i % a->stride;
-            truth[i] = block < vv_index_blocks(a, row) ? oracle(a, row, block, which) : before[i];
+            truth[i] =
+                block < vv_index_blocks(a, row) ? oracle(a, row, block, which) : (double)before[i];
         }
         if (which == RIGHT) {
             vv_check_near(check, "scores", a->score, truth, n, 1e-6);
         } else if (which != OTHER_SEQUENCE || a->window->sequences > 1) {
-            vv_check_misreading(check, misreadings[which], a->score, truth, n, 1e-3);
+            vv_check_misreading(check, misreadings[which], a->score,
+                                vv_check_narrow(check, truth, n), n, 1e-3);
         }
     }
     bool untouched = true;

@@ -1,11 +1,11 @@
-#include "base/dot.h"
 #include "op/index_score/internal.h"
+#include "op/plain.h"
 
 static float score_of(const struct vv_index_score *a, size_t row, size_t block) {
     const float *key = vv_state_at(&a->pooled, a->window->slot[row], (int64_t)block);
     float sum = 0.0f;
     for (size_t h = 0; h < a->heads; h++) {
-        float z = vv_dot(key, a->q + (row * a->heads + h) * a->width, a->width);
+        float z = vv_plain_dot(key, a->q + (row * a->heads + h) * a->width, a->width);
         sum += z < 0.0f ? 0.0f : z;
     }
     return sum * a->scale;

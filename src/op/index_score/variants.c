@@ -1,3 +1,4 @@
+#include "op/buffers.h"
 #include "op/index_score/internal.h"
 
 static size_t units(const void *args) {
@@ -14,10 +15,10 @@ static size_t buffers(const void *args, struct vv_buffer *out) {
     const struct vv_index_score *a = args;
     size_t rows = vv_rows(a->rows);
     if (out) {
-        out[0] = (struct vv_buffer){a->q, rows * a->heads * a->width * sizeof(float), true, false};
-        out[1] = (struct vv_buffer){a->pooled.base, a->pooled.bytes, true, false};
+        out[0] = vv_reads(a->q, rows * a->heads * a->width * sizeof(float));
+        out[1] = vv_reads_state(&a->pooled);
         /* Written in part, so what was there counts. */
-        out[2] = (struct vv_buffer){a->score, rows * a->stride * sizeof(float), true, true};
+        out[2] = vv_updates(a->score, rows * a->stride * sizeof(float));
     }
     return 3;
 }

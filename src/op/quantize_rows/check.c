@@ -11,15 +11,17 @@
 void vv_quantize_rows_check(struct vv_check *check);
 
 enum kind { NORMAL, WILD, HALVES, LIMITS, ZEROS, TINY, HUGE_ONES, KINDS };
-static const char *const kind_name[KINDS] = {"normal", "wild", "halves",   "limits",
+static const char *const kind_name[KINDS] = {"normal", "wild", "halves",    "limits",
                                              "zeros",  "tiny", "up to 2^80"};
 
 /* Values that lie half way between two multiples of the unit's scale, as near as floats can. */
-static void fill_halves(struct vv_check *check, float *x, size_t n) {
-    float top = vv_check_uniform(check, 0.5f, 2.0f);
+static void fill_halves(struct vv_check *check, float *x, size_t n, size_t unit) {
+    float top = 1.0f;
     for (size_t i = 0; i < n; i++) {
         float steps = (float)vv_check_below(check, 126) + 0.5f;
-        x[i] = i % 32 == 7 ? top : steps * (top / 127.0f) * (vv_check_below(check, 2) ? 1 : -1);
+        top = i % unit == 0 ? vv_check_uniform(check, 0.5f, 2.0f) : top;
+        x[i] = steps * (top / 127.0f) * (vv_check_below(check, 2) ? 1.0f : -1.0f);
+        x[i] = i % unit == 7 ? top : x[i];
     }
 }
 
@@ -37,7 +39,7 @@ static float *fill(struct vv_check *check, enum kind kind, size_t n) {
     }
     float *x = vv_check_normals(check, n);
     if (kind == HALVES) {
-        fill_halves(check, x, n);
+        fill_halves(check, x, n, vv_check_below(check, 2) ? VV_COARSE_UNIT : VV_FINE_UNIT);
     } else if (kind == LIMITS) {
         fill_limits(check, x, n);
     }
@@ -59,7 +61,6 @@ static float *fill(struct vv_check *check, enum kind kind, size_t n) {
     }
     return x;
 }
-
 
 static void check_case(struct vv_check *check, enum kind kind, size_t rows, size_t width,
                        unsigned sets) {
@@ -97,9 +98,13 @@ enum misreading {
     NEIGHBOUR, /* the scale of the next unit */
     MISREADINGS
 };
-static const char *const misreading_name[MISREADINGS] = {
-    "", "x / scale", "ties away from zero", "x * (1 / scale)", "product not rounded",
-    "a scale for twice as many values", "the next unit's scale"};
+static const char *const misreading_name[MISREADINGS] = {"",
+                                                         "x / scale",
+                                                         "ties away from zero",
+                                                         "x * (1 / scale)",
+                                                         "product not rounded",
+                                                         "a scale for twice as many values",
+                                                         "the next unit's scale"};
 
 static float amax_of(const float *x, size_t from, size_t to) {
     float amax = 0.0f;
@@ -132,10 +137,8 @@ static float misread(enum misreading how, const float *x, size_t width, size_t u
 static void check_misreadings(struct vv_check *check, unsigned set, size_t unit) {
     enum { WIDTH = 2560 };
     int32_t count = 1;
-    float *x = fill(check, HALVES, WIDTH);
-    for (size_t i = 0; i < WIDTH; i++) { /* units of other sizes, still half way within each */
-        x[i] *= i / unit % 2 ? 0.37f : 1.0f;
-    }
+    float *x = vv_check_floats(check, WIDTH);
+    fill_halves(check, x, WIDTH, unit);
     float *q = vv_check_floats(check, WIDTH), *wrong = vv_check_floats(check, WIDTH);
     struct vv_quantize_rows args = {vv_check_planes(check, x, 1, WIDTH, set), {&count, 1}};
     const int8_t *made = set == VV_PLANES_FINE ? args.planes.fine_q : args.planes.coarse_q;
@@ -161,7 +164,8 @@ void vv_quantize_rows_check(struct vv_check *check) {
     for (enum kind kind = 0; kind < KINDS; kind++) {
         for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
             for (size_t rows = 1; rows <= many; rows++) {
-                check_case(check, kind, rows, widths[i], 2 + 2 * (unsigned)vv_check_below(check, 3));
+                check_case(check, kind, rows, widths[i],
+                           2 + 2 * (unsigned)vv_check_below(check, 3));
             }
         }
         check_case(check, kind, 37, 320, VV_PLANES_COARSE | VV_PLANES_FINE);

@@ -6,7 +6,8 @@
  *     amax  = max |x|
  *     amax < 2^-60:  scale = +0, every q = 0; else
  *     scale = amax / 127,  inv = 127 / amax                    one division each
- *     q     = rint(x * inv)                                    the product rounded first, ties to even
+ *     q     = rint(x * inv)                                    the product rounded first, ties to
+ * even
  *
  * and sum16, the sums of q over 16 values. -127 <= q <= 127 without a clamp.
  *

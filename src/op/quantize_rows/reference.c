@@ -36,13 +36,13 @@ int vv_quantize_rows_reference(const void *args, size_t begin, size_t end) {
         struct vv_row_segment s = vv_row_segment(p->width, u);
         int error = VV_OK;
         if (p->coarse_q) {
-            error = unit(p->x + s.at, s.values, p->coarse_q + s.at,
-                         p->coarse_scale + s.row * segments + s.segment,
-                         p->coarse_sum16 + s.at / 16);
+            error =
+                unit(p->x + s.at, s.values, p->coarse_q + s.at,
+                     p->coarse_scale + s.row * segments + s.segment, p->coarse_sum16 + s.at / 16);
         }
         for (size_t i = s.at; p->fine_q && error == VV_OK && i < s.at + s.values; i += 32) {
-            error = unit(p->x + i, 32, p->fine_q + i, p->fine_scale + i / 32,
-                         p->fine_sum16 + i / 16);
+            error =
+                unit(p->x + i, 32, p->fine_q + i, p->fine_scale + i / 32, p->fine_sum16 + i / 16);
         }
         if (error != VV_OK) {
             return error;

@@ -7,8 +7,8 @@ static size_t units(const void *args) {
 
 static size_t buffers(const void *args, struct vv_buffer *out) {
     const struct vv_quantize_rows *a = args;
-    unsigned made = (a->planes.coarse_q ? VV_PLANES_COARSE : 0u) |
-                    (a->planes.fine_q ? VV_PLANES_FINE : 0u);
+    unsigned made =
+        (a->planes.coarse_q ? VV_PLANES_COARSE : 0u) | (a->planes.fine_q ? VV_PLANES_FINE : 0u);
     size_t rows = vv_rows(a->rows);
     size_t n = vv_planes_buffers(&a->planes, VV_PLANES_X, rows, false, out);
     return n + vv_planes_buffers(&a->planes, made, rows, true, out ? out + n : NULL);
@@ -34,5 +34,7 @@ void vv_quantize_rows_check(struct vv_check *check);
 static const struct vv_operation *const operations[] = {&vv_quantize_rows, NULL};
 
 const struct vv_operation_folder vv_folder_quantize_rows = {
-    "quantize_rows", operations, vv_quantize_rows_check,
+    "quantize_rows",
+    operations,
+    vv_quantize_rows_check,
 };

@@ -1,3 +1,4 @@
+#include "op/buffers.h"
 #include "op/route/contract.h"
 #include "op/route/internal.h"
 #include "registry/check.h"
@@ -10,9 +11,9 @@ static size_t route_buffers(const void *args, struct vv_buffer *out) {
     const struct vv_route *a = args;
     size_t rows = vv_rows(a->rows);
     if (out) {
-        out[0] = (struct vv_buffer){a->logits, rows * a->experts * sizeof(float), true, false};
-        out[1] = (struct vv_buffer){a->expert, rows * a->used * sizeof(int32_t), false, true};
-        out[2] = (struct vv_buffer){a->weight, rows * a->used * sizeof(float), false, true};
+        out[0] = vv_reads(a->logits, rows * a->experts * sizeof(float));
+        out[1] = vv_writes(a->expert, rows * a->used * sizeof(int32_t));
+        out[2] = vv_writes(a->weight, rows * a->used * sizeof(float));
     }
     return 3;
 }
@@ -27,10 +28,10 @@ static size_t group_buffers(const void *args, struct vv_buffer *out) {
     size_t pairs = vv_rows(a->rows) * a->used * sizeof(int32_t);
     size_t experts = (a->experts + 1) * sizeof(int32_t);
     if (out) {
-        out[0] = (struct vv_buffer){a->expert, pairs, true, false};
-        out[1] = (struct vv_buffer){a->active, experts, false, true};
-        out[2] = (struct vv_buffer){a->begin, experts, false, true};
-        out[3] = (struct vv_buffer){a->pair, pairs, false, true};
+        out[0] = vv_reads(a->expert, pairs);
+        out[1] = vv_writes(a->active, experts);
+        out[2] = vv_writes(a->begin, experts);
+        out[3] = vv_writes(a->pair, pairs);
     }
     return 4;
 }

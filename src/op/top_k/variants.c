@@ -1,3 +1,4 @@
+#include "op/buffers.h"
 #include "op/top_k/contract.h"
 #include "op/top_k/internal.h"
 
@@ -9,9 +10,9 @@ static size_t buffers(const void *args, struct vv_buffer *out) {
     const struct vv_top_k *a = args;
     size_t rows = vv_rows(a->rows);
     if (out) {
-        out[0] = (struct vv_buffer){a->score, rows * a->stride * sizeof(float), true, false};
-        out[1] = (struct vv_buffer){a->list, rows * a->keep * sizeof(int32_t), false, true};
-        out[2] = (struct vv_buffer){a->listed, rows * sizeof(int32_t), false, true};
+        out[0] = vv_reads(a->score, rows * a->stride * sizeof(float));
+        out[1] = vv_writes(a->list, rows * a->keep * sizeof(int32_t));
+        out[2] = vv_writes(a->listed, rows * sizeof(int32_t));
     }
     return 3;
 }

@@ -1,0 +1,5 @@
+#include <varve.h>
+
+const char *varve_version(void) {
+    return VARVE_VERSION;
+}

@@ -1,0 +1,135 @@
+/* What is told of an answer. docs/cli.md describes the JSON lines. */
+#include "json.h"
+#include "metadata.h"
+#include "output.h"
+#include "report.h"
+#include "run.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char *name; /* for programs */
+    const char *why;  /* for people */
+} finishes[] = {
+    [FINISH_EOS] = {"eos", "ended by the model"},
+    [FINISH_STOP] = {"stop", "ended by a stop text"},
+    [FINISH_LENGTH] = {"length", "as long as -n allows"},
+    [FINISH_CONTEXT] = {"length", "the context is full"},
+    [FINISH_INTERRUPTED] = {"interrupted", "interrupted"},
+    [FINISH_UNREAD] = {"interrupted", "interrupted"},
+};
+
+static size_t answer_count(const struct run *run) {
+    return run->ids.count - run->prompt_count;
+}
+
+static double rate(size_t tokens, double seconds) {
+    return seconds > 0 ? (double)tokens / seconds : 0;
+}
+
+/* Tokens of the answer that were paid for within its time: the first comes with the prompt. */
+static double answer_rate(const struct run *run) {
+    return answer_count(run) > 1 ? rate(answer_count(run) - 1, run->answer_seconds) : 0;
+}
+
+/* ---- for programs ---- */
+
+static int line_now(json_t *event) {
+    int code = json_line(event);
+    output_flush();
+    return code;
+}
+
+static json_t *json_sampling(const struct varve_sampling *s) {
+    return json_pack("{s:f, s:i, s:f, s:f, s:f, s:f, s:f, s:i, s:I}", "temperature",
+                     shortest((double)s->temperature), "top_k", s->top_k, "top_p",
+                     shortest((double)s->top_p), "min_p", shortest((double)s->min_p),
+                     "repetition_penalty", shortest((double)s->repetition_penalty),
+                     "presence_penalty", shortest((double)s->presence_penalty), "frequency_penalty",
+                     shortest((double)s->frequency_penalty), "penalty_last_n", s->penalty_last_n,
+                     "seed", (json_int_t)s->seed);
+}
+
+int event_start(const struct run *run) {
+    if (!run->json) {
+        return EXIT_DONE;
+    }
+    const char *name = run->opened.info.name;
+    return line_now(json_pack(
+        "{s:s, s:s, s:s, s:o, s:i, s:o}", "event", "start", "version", varve_version(),
+        "architecture", run->opened.info.architecture, "model", json_text(name, strlen(name)),
+        "context", (int)run->options.context, "sampling", json_sampling(&run->sampling)));
+}
+
+int event_prompt(const struct run *run) {
+    if (!run->json) {
+        return EXIT_DONE;
+    }
+    return line_now(json_pack("{s:s, s:I, s:f}", "event", "prompt", "tokens",
+                              (json_int_t)run->prompt_count, "seconds", run->prompt_seconds));
+}
+
+static int json_done(const struct run *run, const char *rest, size_t length) {
+    json_t *usage = json_pack("{s:I, s:I, s:I}", "prompt_tokens", (json_int_t)run->read_count,
+                              "completion_tokens", (json_int_t)answer_count(run), "total_tokens",
+                              (json_int_t)(run->read_count + answer_count(run)));
+    json_t *speed = json_pack("{s:f, s:f}", "prompt", rate(run->read_count, run->prompt_seconds),
+                              "completion", answer_rate(run));
+    return line_now(json_pack("{s:s, s:o, s:s, s:o, s:o}", "event", "done", "text",
+                              json_text(rest, length), "finish_reason", finishes[run->finish].name,
+                              "usage", usage, "tokens_per_second", speed));
+}
+
+int event_error(const char *message) {
+    return line_now(
+        json_pack("{s:s, s:o}", "event", "error", "message", json_text(message, strlen(message))));
+}
+
+/* ---- for people ---- */
+
+static void write_text(struct run *run, const char *text, size_t length) {
+    if (length > 0) {
+        output_write(text, length);
+        run->ends_line = text[length - 1] == '\n';
+    }
+}
+
+static void report_done(const struct run *run) {
+    char seed[40] = "";
+    if (run->sampling.temperature > 0) {
+        snprintf(seed, sizeof seed, "; seed %llu", (unsigned long long)run->sampling.seed);
+    }
+    if (run->finish == FINISH_CONTEXT) {
+        report("the context of %u tokens is full: --ctx-size makes it larger",
+               run->options.context);
+    }
+    report("prompt %zu tokens, %.1f tokens/s; answer %zu tokens, %.1f tokens/s; %s%s",
+           run->read_count, rate(run->read_count, run->prompt_seconds), answer_count(run),
+           answer_rate(run), finishes[run->finish].why, seed);
+}
+
+/* ---- both ---- */
+
+int event_token(struct run *run, int32_t id, const char *text, size_t length) {
+    if (run->json) {
+        return line_now(json_pack("{s:s, s:i, s:o}", "event", "token", "id", (int)id, "text",
+                                  json_text(text, length)));
+    }
+    write_text(run, text, length);
+    return EXIT_DONE;
+}
+
+int event_done(struct run *run, const char *rest, size_t length) {
+    if (run->json) {
+        return json_done(run, rest, length);
+    }
+    write_text(run, rest, length);
+    if (!run->ends_line) {
+        output_write("\n", 1);
+    }
+    if (output_flush()) {
+        report_done(run);
+    }
+    return EXIT_DONE;
+}

@@ -1,0 +1,151 @@
+/* The prompt into the session, the answer out of it. */
+#include "interrupt.h"
+#include "output.h"
+#include "progress.h"
+#include "report.h"
+#include "run.h"
+
+#include <stdlib.h>
+
+/* Evaluates ids [from, from + count), which fit one window. */
+static int evaluate(struct run *run, size_t from, size_t count, struct varve_row *rows) {
+    struct varve_error error;
+    for (size_t i = 0; i < count; i++) {
+        rows[i] = (struct varve_row){.token = run->ids.at[from + i],
+                                     .logits = from + i + 1 == run->ids.count};
+    }
+    return varve_session_evaluate(run->session, rows, count, VARVE_ADVANCE, NULL, NULL, &error) ==
+                   VARVE_OK
+               ? EXIT_DONE
+               : fail("%s", error.message);
+}
+
+/* Reads the whole prompt, or up to Ctrl-C. */
+static int read_prompt(struct run *run) {
+    size_t total = run->prompt_count, at = 0;
+    size_t window = run->options.window < total ? run->options.window : total;
+    struct varve_row *rows = malloc(window * sizeof *rows);
+    double began = seconds_now();
+    int code = rows ? EXIT_DONE : fail("no memory for a window of %zu tokens", window);
+    while (code == EXIT_DONE && at < total &&
+           progress_tokens(NULL, "reading the prompt", at, total)) {
+        size_t count = total - at < window ? total - at : window;
+        code = evaluate(run, at, count, rows);
+        at += count;
+    }
+    progress_clear();
+    free(rows);
+    run->prompt_seconds = seconds_now() - began;
+    run->read_count = at;
+    run->finish = at < total ? FINISH_INTERRUPTED : FINISH_LENGTH;
+    return code;
+}
+
+static bool ends_answer(const struct run *run, int32_t id) {
+    for (size_t i = 0; i < run->opened.info.stop_count; i++) {
+        if (run->opened.info.stop_ids[i] == id) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Tells what the token adds to the text; `stopped`: a stop text is complete. */
+static int write_token(struct run *run, int32_t id, bool *stopped) {
+    struct varve_error error;
+    const char *text, *out;
+    size_t length, out_length;
+    if (varve_detokenizer_push(run->detokenizer, id, &text, &length, &error) != VARVE_OK ||
+        varve_stopper_push(run->stopper, text, length, false, &out, &out_length, stopped, &error) !=
+            VARVE_OK) {
+        return fail("%s", error.message);
+    }
+    return event_token(run, id, out, out_length);
+}
+
+/* Draws a token and writes it. `*ended` with the reason in `finish` when it was the last. */
+static int step(struct run *run, bool *ended) {
+    struct varve_error error;
+    int32_t id;
+    bool stopped = false;
+    if (varve_sampler_draw(run->sampler, varve_session_logits(run->session, 0), run->ids.at,
+                           run->ids.count, run->ids.count, &id, &error) != VARVE_OK) {
+        return fail("%s", error.message);
+    }
+    *ended = true;
+    if (ends_answer(run, id)) {
+        run->finish = FINISH_EOS;
+        return EXIT_DONE;
+    }
+    if (varve_ids_append(&run->ids, id, &error) != VARVE_OK) {
+        return fail("%s", error.message);
+    }
+    int code = write_token(run, id, &stopped);
+    if (code != EXIT_DONE) {
+        return code;
+    }
+    run->finish = FINISH_LENGTH;
+    if (!output_flush()) {
+        run->finish = FINISH_UNREAD;
+    } else if (stopped) {
+        run->finish = FINISH_STOP;
+    } else if (interrupted()) {
+        run->finish = FINISH_INTERRUPTED;
+    } else if (run->ids.count - run->prompt_count < run->limit) {
+        *ended = false;
+    }
+    return EXIT_DONE;
+}
+
+/* Steps until the answer ends. */
+static int write_answer(struct run *run) {
+    struct varve_row row;
+    bool ended = run->limit == 0;
+    double began = seconds_now();
+    int code = EXIT_DONE;
+    while (code == EXIT_DONE && !ended) {
+        if (run->ids.count == run->options.context) {
+            run->finish = FINISH_CONTEXT;
+            break;
+        }
+        code = step(run, &ended);
+        if (code == EXIT_DONE && !ended) {
+            code = evaluate(run, run->ids.count - 1, 1, &row);
+        }
+    }
+    run->answer_seconds = seconds_now() - began;
+    return code;
+}
+
+/* What the streams still hold: the start of a stop text that did not come, half a character. */
+static int write_rest(struct run *run) {
+    struct varve_error error;
+    const char *text = "", *out = "";
+    size_t length = 0, out_length = 0;
+    bool stopped;
+    if (run->finish != FINISH_STOP) {
+        if (varve_detokenizer_end(run->detokenizer, &text, &length, &error) != VARVE_OK ||
+            varve_stopper_push(run->stopper, text, length, true, &out, &out_length, &stopped,
+                               &error) != VARVE_OK) {
+            return fail("%s", error.message);
+        }
+    }
+    return event_done(run, out, out_length);
+}
+
+int run_generate(struct run *run) {
+    int code = event_start(run);
+    if (code == EXIT_DONE) {
+        code = read_prompt(run);
+    }
+    if (code == EXIT_DONE && run->finish != FINISH_INTERRUPTED) {
+        code = event_prompt(run);
+        if (code == EXIT_DONE) {
+            code = write_answer(run);
+        }
+    }
+    if (code == EXIT_DONE) {
+        code = write_rest(run);
+    }
+    return code == EXIT_DONE && run->finish == FINISH_INTERRUPTED ? EXIT_INTERRUPTED : code;
+}

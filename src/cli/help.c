@@ -1,0 +1,105 @@
+/* Help, from the table. */
+#include "options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { COLUMNS = 88, HELP_COLUMN = 29 };
+
+static const char *const group_names[GROUP_COUNT] = {
+    [GROUP_INPUT] = "Input",
+    [GROUP_MEMORY] = "Memory and speed",
+    [GROUP_SAMPLING] = "Choice of tokens",
+    [GROUP_OUTPUT] = "Output",
+    [GROUP_CHECKING] = "Checking",
+    [GROUP_GENERAL] = "General",
+};
+
+/* Prints words, the first at column `at`, broken at blanks; further lines are indented by it. */
+static void print_wrapped(const char *text, size_t at) {
+    size_t column = at;
+    for (bool first = true; *text; first = false) {
+        size_t n = strcspn(text, " ");
+        if (!first && column + 1 + n > COLUMNS) {
+            printf("\n%*s", (int)at, "");
+            column = at;
+        } else if (!first) {
+            putchar(' ');
+            column++;
+        }
+        printf("%.*s", (int)n, text);
+        column += n;
+        text += n + strspn(text + n, " ");
+    }
+    putchar('\n');
+}
+
+/* " N", " f32|f16", or nothing. */
+static void value_text(const struct option *option, char *out, size_t room) {
+    out[0] = 0;
+    if (option->kind == OPTION_FLAG) {
+        return;
+    }
+    size_t used = (size_t)snprintf(out, room, " %s", option->value ? option->value : "");
+    for (size_t i = 0; option->choices && option->choices[i] && used < room; i++) {
+        int n = snprintf(out + used, room - used, "%s%s", i ? "|" : "", option->choices[i]);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    if (option->word && used < room) {
+        snprintf(out + used, room - used, "|%s", option->word);
+    }
+}
+
+static void print_option(const struct option *option) {
+    char value[60], head[120], text[700];
+    value_text(option, value, sizeof value);
+    char letter[] = {'-', option->letter, ',', 0};
+    int n = snprintf(head, sizeof head, "  %-3s --%s%s", option->letter ? letter : "", option->name,
+                     value);
+    size_t used = (size_t)snprintf(text, sizeof text, "%s", option->help);
+    if (option->fallback && used < sizeof text) {
+        used +=
+            (size_t)snprintf(text + used, sizeof text - used, " (default: %s)", option->fallback);
+    }
+    if (option->repeated && used < sizeof text) {
+        used += (size_t)snprintf(text + used, sizeof text - used, "; may be repeated");
+    }
+    if (option->environment && used < sizeof text) {
+        snprintf(text + used, sizeof text - used, "; also %s", option->environment);
+    }
+    if (n < HELP_COLUMN) {
+        printf("%-*s", HELP_COLUMN, head);
+    } else {
+        printf("%s\n%*s", head, HELP_COLUMN, "");
+    }
+    print_wrapped(text, HELP_COLUMN);
+}
+
+void help_command(enum command_id id) {
+    const struct command *command = &command_table[id];
+    printf("varve %s [options]%s%s\n\n", command->name, command->operands[0] ? " " : "",
+           command->operands);
+    print_wrapped(command->paragraph, 0);
+    for (unsigned group = 0; group < GROUP_COUNT; group++) {
+        bool first = true;
+        for (unsigned i = 0; i < OPTION_COUNT; i++) {
+            if (option_table[i].group == group && option_table[i].commands & 1u << id) {
+                if (first) {
+                    printf("\n%s\n", group_names[group]);
+                }
+                first = false;
+                print_option(&option_table[i]);
+            }
+        }
+    }
+}
+
+void help_program(void) {
+    printf("varve runs sparse mixture-of-experts language models from GGUF files.\n\n"
+           "  varve run -m FILE \"Once upon a time\"\n\nCommands\n");
+    for (unsigned i = 0; i < COMMAND_COUNT; i++) {
+        printf("  %-12s %s\n", command_table[i].name, command_table[i].line);
+    }
+    printf("\nvarve COMMAND --help explains a command and its options. Exit codes: 0 done, 1 "
+           "failed,\n2 wrong use, 130 interrupted.\n");
+}

@@ -1,0 +1,14 @@
+/* Single values of a file's metadata by name. */
+#pragma once
+#include <stdbool.h>
+#include <varve.h>
+
+/* The first element of key `name`; false if the file has no such key, or an empty array there. */
+bool file_value(const struct varve_file *file, const char *name, struct varve_value *value);
+
+/* The same as a number; false also if it is none. */
+bool file_number(const struct varve_file *file, const char *name, double *number);
+
+/* The number with the fewest digits that is the same float32 (0.8 for 0.800000011920929); `x`
+ * itself if it is no float32. */
+double shortest(double x);

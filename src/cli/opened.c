@@ -1,0 +1,76 @@
+#include "opened.h"
+#include "interrupt.h"
+#include "progress.h"
+#include "report.h"
+
+int open_file(const struct arguments *arguments, struct varve_file **file) {
+    struct varve_error error;
+    const char *path = text_of(arguments, OPTION_model);
+    if (!path) {
+        return fail_use("varve %s needs a GGUF file: -m FILE",
+                        command_table[arguments->command].name);
+    }
+    /* A file that is cut short while it is mapped then ends one piece of work, not the program. */
+    if (varve_guard_mappings(&error) != VARVE_OK ||
+        varve_file_open(path, choice_of(arguments, OPTION_load) == 1, file, &error) != VARVE_OK) {
+        return fail("%s", error.message);
+    }
+    return EXIT_DONE;
+}
+
+int open_model(const struct arguments *arguments, struct opened *opened) {
+    struct varve_error error;
+    *opened = (struct opened){0};
+    int code = open_file(arguments, &opened->file);
+    if (code != EXIT_DONE) {
+        return code;
+    }
+    code = varve_model_open(opened->file, progress_bytes, NULL, &opened->model, &error);
+    progress_clear();
+    if (code != VARVE_OK) {
+        close_model(opened);
+        return code == VARVE_ERROR_CANCELLED && interrupted() ? EXIT_INTERRUPTED
+                                                              : fail("%s", error.message);
+    }
+    varve_model_info(opened->model, &opened->info);
+    return EXIT_DONE;
+}
+
+void close_model(struct opened *opened) {
+    varve_model_close(opened->model);
+    varve_file_close(opened->file);
+    *opened = (struct opened){0};
+}
+
+int open_tokenizer(const struct arguments *arguments, struct varve_file **file,
+                   struct varve_tokenizer **tokenizer) {
+    struct varve_error error;
+    int code = open_file(arguments, file);
+    if (code == EXIT_DONE && varve_tokenizer_open(*file, tokenizer, &error) != VARVE_OK) {
+        varve_file_close(*file);
+        code = fail("%s", error.message);
+    }
+    return code;
+}
+
+struct varve_session_options session_options(const struct arguments *arguments, size_t tokens) {
+    static const char *const isas[] = {NULL, "portable", "avx2", "avx512"};
+    int64_t window = integer_of(arguments, OPTION_window);
+    return (struct varve_session_options){
+        .context = given(arguments, OPTION_context)
+                       ? (uint32_t)integer_of(arguments, OPTION_context)
+                       : (uint32_t)tokens,
+        .window = window < 0 ? (uint32_t)tokens : (uint32_t)window,
+        .threads = (uint32_t)integer_of(arguments, OPTION_threads),
+        .kv_f16 = choice_of(arguments, OPTION_kv) == 1,
+        .float_activations = choice_of(arguments, OPTION_activations) == 1,
+        .all_barriers = choice_of(arguments, OPTION_barriers) == 1,
+        .mock_device = choice_of(arguments, OPTION_device) == 1,
+        .profile = given(arguments, OPTION_profile),
+        .isa = isas[choice_of(arguments, OPTION_isa)],
+    };
+}
+
+struct mtp_window mtp_window(size_t first, size_t rows) {
+    return first > 0 ? (struct mtp_window){first - 1, rows} : (struct mtp_window){0, rows - 1};
+}

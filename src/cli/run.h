@@ -1,0 +1,44 @@
+/* One call of `varve run`: what its parts share. */
+#pragma once
+#include "opened.h"
+
+enum finish {
+    FINISH_EOS,         /* the model ended its answer */
+    FINISH_STOP,        /* a text of --stop came */
+    FINISH_LENGTH,      /* as many tokens as -n allows */
+    FINISH_CONTEXT,     /* the context is full */
+    FINISH_INTERRUPTED, /* Ctrl-C */
+    FINISH_UNREAD,      /* nobody reads the output any more */
+};
+
+struct run {
+    const struct arguments *arguments;
+    struct opened opened;
+    struct varve_session_options options; /* context and window are never 0 here */
+    struct varve_session *session;
+    struct varve_sampling sampling; /* its bias is owned */
+    struct varve_sampler *sampler;
+    struct varve_detokenizer *detokenizer;
+    struct varve_stopper *stopper;
+    struct varve_ids ids;            /* of the prompt, then of the answer */
+    size_t prompt_count, read_count; /* tokens of the prompt, and how many were evaluated */
+    size_t limit;                    /* tokens that the answer may have */
+    bool json;
+    bool ends_line; /* what was written last is a line break, or nothing was written */
+    double prompt_seconds, answer_seconds;
+    enum finish finish;
+};
+
+/* Fills `sampling` from the options, then from what the file recommends. Exit code. */
+int run_sampling(struct run *run);
+
+/* Reads the prompt into the session, then writes the answer as it comes. Fills the times and
+ * `finish`. Exit code. */
+int run_generate(struct run *run);
+
+/* What is told while that happens: JSON lines, or text and a report on standard error. */
+int event_start(const struct run *run);
+int event_prompt(const struct run *run);
+int event_token(struct run *run, int32_t id, const char *text, size_t length);
+int event_done(struct run *run, const char *rest, size_t length);
+int event_error(const char *message); /* JSON alone */

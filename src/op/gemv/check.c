@@ -1,0 +1,328 @@
+/*
+ * Every format, with widths that end in the middle of a segment, windows on both sides of the
+ * kernels' row blocks, and numbers of outputs that leave a group of interleaved rows incomplete.
+ * Activations of one row have the signs of a weight row, so that integers are as large as they
+ * get; another row's magnitudes differ from unit to unit, so that a scale from elsewhere shows.
+ */
+#include "op/gemv/internal.h"
+#include "op/quantize_rows/check_planes.h"
+#include "quant/format.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+void vv_gemv_check(struct vv_check *check);
+
+/* ---- cases ---- */
+
+/* Decodes row `o` of the weight. */
+static float *decoded_row(struct vv_check *check, const struct vv_weight *w, size_t o) {
+    float *to = vv_check_floats(check, w->width);
+    vv_format(w->type)->decode(w->data + o * w->row_bytes, to, w->width);
+    return to;
+}
+
+static float *activations(struct vv_check *check, const struct vv_weight *w, size_t rows) {
+    float *x = vv_check_normals(check, rows * w->width);
+    for (size_t r = 0; r < rows; r++) {
+        float *row = x + r * w->width;
+        const float *aligned = decoded_row(check, w, vv_check_below(check, w->rows));
+        const float *wild = vv_check_adversarial(check, w->width);
+        for (size_t i = 0; i < w->width; i++) {
+            if (r % 4 == 0) { /* aligned */
+                row[i] = copysignf(vv_check_uniform(check, 0.97f, 1.0f), aligned[i]);
+            } else if (r % 4 == 1) { /* a magnitude for each unit */
+                row[i] *= ldexpf(1.0f, (int)(i / 32 * 7 % 23) - 11);
+            } else if (r % 4 == 2) {
+                row[i] = wild[i];
+            }
+        }
+    }
+    return x;
+}
+
+/* Some blocks hold nothing but ones, or nothing: the largest codes with their scale, zeros. */
+static void make_extreme(struct vv_check *check, struct vv_weight *w) {
+    const struct vv_format *f = vv_format(w->type);
+    if (f->arithmetic == VV_ARITHMETIC_FLOAT) {
+        return;
+    }
+    uint8_t *data = (uint8_t *)(uintptr_t)w->data;
+    size_t blocks = w->rows * w->row_bytes / f->block_bytes;
+    for (size_t b = 0; b < blocks; b++) {
+        uint8_t old[512], *block = data + b * f->block_bytes;
+        memcpy(old, block, f->block_bytes);
+        size_t what = vv_check_below(check, 8);
+        if (what < 2) {
+            memset(block, what == 0 ? 0 : 0xff, f->block_bytes);
+        }
+        /* A block of ones may have a scale that isn't a number. */
+        bool out = w->type == VV_TYPE_MXFP4 && block[0] > 150;
+        if (out || vv_first_bad_block(f, block, 1) == 0) {
+            memcpy(block, old, f->block_bytes);
+        }
+    }
+}
+
+static struct vv_gemv make(struct vv_check *check, int type, size_t width, size_t outputs,
+                           const int32_t *rows) {
+    struct vv_weight *w = vv_check_weight(check, type, width, outputs, 1);
+    struct vv_gemv a = {.weight = w, .y_row = outputs, .rows = {rows, 1}};
+    const float *x = activations(check, w, (size_t)*rows);
+    bool floats = vv_format(type)->arithmetic == VV_ARITHMETIC_FLOAT;
+    a.x = vv_check_planes(check, x, (size_t)*rows, width,
+                          floats ? 0 : VV_PLANES_COARSE | VV_PLANES_FINE);
+    return a;
+}
+
+static void check_case(struct vv_check *check, int type, size_t width, size_t outputs,
+                       int32_t rows) {
+    struct vv_gemv a = make(check, type, width, outputs, &rows);
+    float *scale = vv_check_floats(check, 1);
+    *scale = vv_check_uniform(check, 0.3f, 3.0f);
+    a.weight->scale = type == VV_TYPE_NVFP4 || vv_check_below(check, 4) == 0 ? scale : NULL;
+    a.x.float_only = vv_check_below(check, 4) == 0;
+    a.y_row = outputs + (vv_check_below(check, 3) == 0 ? 5 : 0);
+    if (vv_check_below(check, 2)) {
+        make_extreme(check, a.weight);
+    }
+    a.y = vv_check_floats(check, (size_t)rows * a.y_row);
+    vv_check_variants(check, &vv_gemv, &a, "%s, %zu inputs, %zu outputs, %d rows%s",
+                      vv_format(type)->name, width, outputs, (int)rows,
+                      a.x.float_only ? ", float activations" : "");
+    vv_check_reset(check);
+}
+
+/* ---- misreadings ---- */
+
+enum misreading {
+    RIGHT,
+    OTHER_PLANES,
+    NEXT_SCALE,     /* d_x of the next unit */
+    NEXT_ROW,       /* q of the next row of activations */
+    NEXT_OUTPUT,    /* the next weight row */
+    NEXT_SUB_SCALE, /* super: of the next 16 values; block: d of the next step */
+    SIGN_OF_MIN,
+    NEXT_SUM,  /* sum16 of the next 16 values */
+    BRACKETS,  /* d * (d_x * integer) */
+    UNFUSED,   /* a product and a sum for an fma */
+    DESCENDING /* segments added from the last to the first */
+};
+static const char *const misreading_name[] = {
+    "",
+    "the other planes",
+    "the next unit's activation scale",
+    "the next row's q",
+    "the next output's weights",
+    "the next sub-scale",
+    "the offset's sign",
+    "the next sum16",
+    "d * (d_x * integer)",
+    "no fma",
+    "segments in descending order",
+};
+
+struct reading {
+    const struct vv_gemv *a;
+    enum misreading how;
+    const struct vv_format *f;
+    size_t rows;
+};
+
+/* Product and sum of one step of either kind: at `first`, `values` of it. */
+static float step(const struct reading *m, float d, float dx, int32_t dot, float s) {
+    if (m->how == BRACKETS) {
+        return fmaf(d, dx * (float)dot, s);
+    }
+    return m->how == UNFUSED ? (d * dx) * (float)dot + s : fmaf(d * dx, (float)dot, s);
+}
+
+static float segment(const struct reading *m, const struct vv_segment *w, size_t values, size_t r,
+                     size_t first) {
+    const struct vv_planes *p = &m->a->x;
+    size_t width = p->width;
+    bool super = m->f->step == 0, coarse = super != (m->how == OTHER_PLANES);
+    size_t qr = m->how == NEXT_ROW ? (r + 1) % m->rows : r, length = super ? 128 : m->f->step;
+    const int8_t *q = (coarse ? p->coarse_q : p->fine_q) + qr * width + first;
+    const int16_t *sum16 = (coarse ? p->coarse_sum16 : p->fine_sum16) + (qr * width + first) / 16;
+    float s = 0.0f;
+    for (size_t at = 0; at < values; at += length) {
+        size_t unit = coarse ? 128 : 32, units = (width + unit - 1) / unit;
+        size_t scale = (first + at) / unit + (m->how == NEXT_SCALE);
+        float dx = (coarse ? p->coarse_scale : p->fine_scale)[r * units + scale % units];
+        size_t next = m->how == NEXT_SUB_SCALE, steps = values / length;
+        int32_t dot = 0, sum = 0;
+        for (size_t i = at; i < at + length; i++) {
+            dot += w->w[i] * q[i] * (super ? w->scale[(i / 16 + next) % 8] : 1);
+        }
+        for (size_t k = at / 16; k < (at + length) / 16; k++) {
+            size_t from = m->how == NEXT_SUM ? (k + 1) % (values / 16) : k;
+            sum += sum16[from] * (super && m->f->has_offset ? w->min[k] : 1);
+        }
+        float d = super ? w->d : w->step_d[(at / length + next) % steps];
+        s = step(m, d, dx, dot, s);
+        if (m->f->has_offset) {
+            float offset = super ? -w->dmin : w->step_m[at / length];
+            s = step(m, m->how == SIGN_OF_MIN ? -offset : offset, dx, sum, s);
+        }
+    }
+    return s;
+}
+
+static float product(const struct reading *m, size_t r, size_t o) {
+    const struct vv_weight *w = m->a->weight;
+    size_t segments = (w->width + 127) / 128, from = m->how == NEXT_OUTPUT ? o + 1 : o;
+    float y = 0.0f;
+    for (size_t k = 0; k < segments; k++) {
+        size_t s = m->how == DESCENDING ? segments - 1 - k : k, first = 128 * s;
+        size_t values = w->width - first < 128 ? w->width - first : 128;
+        struct vv_segment g;
+        m->f->unpack(w->data + from % w->rows * w->row_bytes, m->f->block_bytes, s, values, &g);
+        y += segment(m, &g, values, r, first);
+    }
+    return y;
+}
+
+/* Whether the format has what the misreading is about. MXFP4's and NVFP4's scales have so few bits
+ * that brackets cannot show; a fork's Q2_0 and Q1_0 have one scale a segment. */
+static bool applies(enum misreading how, const struct vv_format *f) {
+    bool one_scale = f->type == VV_TYPE_Q1_0 || f->type == VV_TYPE_TQ1_0 ||
+                     f->type == VV_TYPE_TQ2_0 || f->type == VV_TYPE_Q2_0_128;
+    bool few_bits = f->type == VV_TYPE_MXFP4 || f->type == VV_TYPE_NVFP4;
+    switch (how) {
+    case NEXT_SUB_SCALE:
+        return !one_scale;
+    case SIGN_OF_MIN:
+        return f->has_offset;
+    case NEXT_SUM:
+        return f->has_offset;
+    case BRACKETS:
+        return !few_bits;
+    case UNFUSED:
+        return f->step != 0 || f->has_offset;
+    default:
+        return true;
+    }
+}
+
+static void check_misreadings(struct vv_check *check, const struct vv_format *f) {
+    enum { ROWS = 4, OUTPUTS = 24, WIDTH = 768 };
+    const int32_t rows = ROWS;
+    struct vv_gemv a = make(check, f->type, WIDTH, OUTPUTS, &rows);
+    float *right = a.y = vv_check_floats(check, ROWS * OUTPUTS);
+    float *wrong = vv_check_floats(check, ROWS * OUTPUTS);
+    vv_check_true(check, vv_gemv.variants->run(&a, 0, OUTPUTS) == VV_OK, "%s: fails", f->name);
+    for (enum misreading how = RIGHT; how <= DESCENDING; how++) {
+        struct reading m = {&a, how, f, ROWS};
+        for (size_t i = 0; applies(how, f) && i < ROWS * OUTPUTS; i++) {
+            wrong[i] = product(&m, i / OUTPUTS, i % OUTPUTS);
+        }
+        if (how == RIGHT) {
+            vv_check_true(check, memcmp(right, wrong, ROWS * OUTPUTS * sizeof *right) == 0,
+                          "%s: the check's own formula differs from the reference", f->name);
+        } else if (applies(how, f)) {
+            char name[80] = "";
+            snprintf(name, sizeof name, "%s: %s", f->name, misreading_name[how]);
+            vv_check_misreading(check, name, right, wrong, ROWS * OUTPUTS, 0.0);
+        }
+    }
+    a.x.float_only = true;
+    a.y = wrong;
+    vv_check_true(check, vv_gemv.variants->run(&a, 0, OUTPUTS) == VV_OK, "%s: fails", f->name);
+    vv_check_misreading(check, "planes in the validation mode", right, wrong, ROWS * OUTPUTS, 0.0);
+    vv_check_reset(check);
+}
+
+/* ---- refusals ---- */
+
+static void check_refusal(struct vv_check *check, struct vv_gemv *a, const char *what) {
+    vv_check_refuses(check, &vv_gemv, a, VV_ERROR_NOT_FINITE, "%s", what);
+    vv_check_reset(check);
+}
+
+static void check_refusals(struct vv_check *check) {
+    const int32_t rows = 2;
+    struct vv_gemv a = make(check, VV_TYPE_MXFP4, 160, 5, &rows);
+    a.y = vv_check_floats(check, 10);
+    uint8_t *last = (uint8_t *)(uintptr_t)a.weight->data + 5 * a.weight->row_bytes - 17;
+    memset(last, 0x77, 17); /* every code the largest */
+    last[0] = 255;
+    memset(a.x.fine_q + 160 + 128, 127, 32);
+    check_refusal(check, &a, "MXFP4 with a scale of 2^127");
+
+    a = make(check, VV_TYPE_NVFP4, 64, 3, &rows);
+    a.y = vv_check_floats(check, 6);
+    a.weight->scale = &(float){INFINITY};
+    check_refusal(check, &a, "NVFP4 with an infinite separate scale");
+
+    a = make(check, VV_TYPE_F32, 33, 3, &rows);
+    a.y = vv_check_floats(check, 6);
+    ((float *)(uintptr_t)a.x.x)[65] = NAN;
+    check_refusal(check, &a, "NaN among float activations");
+}
+
+/* ---- vv_rows_dot with a list of rows, which gemv itself never passes ---- */
+
+typedef void rows_dot(const struct vv_weight_row *w, const struct vv_planes *x, const int32_t *row,
+                      size_t rows, float *y, size_t y_stride);
+static const struct {
+    uint32_t needs;
+    rows_dot *dot;
+} copies[] = {
+    {VV_CPU_ANY, vv_rows_dot},
+#ifdef __x86_64__
+    {VV_CPU_AVX2, vv_rows_dot_avx2},
+    {VV_CPU_AVX512, vv_rows_dot_avx512},
+#endif
+};
+
+static void check_picked(struct vv_check *check, const struct vv_format *f) {
+    enum { ROWS = 12, PICKED = 19 };
+    const int32_t rows = ROWS;
+    struct vv_gemv a = make(check, f->type, 512, 1, &rows);
+    a.y = vv_check_floats(check, ROWS);
+    int32_t *row = vv_check_memory(check, PICKED * sizeof *row);
+    for (size_t i = 0; i < PICKED; i++) {
+        row[i] = (int32_t)vv_check_below(check, ROWS);
+    }
+    vv_check_true(check, vv_gemv.variants->run(&a, 0, 1) == VV_OK, "%s: fails", f->name);
+    struct vv_weight_row w = vv_weight_row(a.weight, 0, 0);
+    for (size_t c = 0; c < sizeof copies / sizeof *copies; c++) {
+        if (copies[c].needs & ~vv_cpu_features()) {
+            continue;
+        }
+        float *y = vv_check_floats(check, 2 * PICKED);
+        copies[c].dot(&w, &a.x, row, PICKED, y, 2);
+        bool same = true;
+        for (size_t i = 0; i < PICKED; i++) {
+            same = same && memcmp(&y[2 * i], &a.y[row[i]], sizeof *y) == 0;
+        }
+        vv_check_true(check, same, "%s: a list of rows differs from the rows", f->name);
+    }
+    vv_check_reset(check);
+}
+
+void vv_gemv_check(struct vv_check *check) {
+    static const size_t widths[] = {1,   2,   15,  16,  17,  32,  33,  64,  96,  127, 128,
+                                    129, 160, 192, 256, 300, 320, 384, 512, 640, 2560};
+    static const size_t outputs[] = {1, 3, 4, 5, 6, 9};
+    const size_t n = sizeof widths / sizeof *widths - (vv_check_quick(check) ? 1 : 0);
+    for (size_t index = 0; vv_format_at(index); index++) {
+        const struct vv_format *f = vv_format_at(index);
+        if (f->arithmetic == VV_ARITHMETIC_NONE) {
+            continue;
+        }
+        for (size_t i = 0; i < n; i++) {
+            for (int32_t rows = 1; widths[i] % f->block_values == 0 && rows <= 10; rows++) {
+                size_t o = vv_check_below(check, sizeof outputs / sizeof *outputs);
+                check_case(check, f->type, widths[i], outputs[o], rows == 10 ? 33 : rows);
+            }
+        }
+        if (f->arithmetic != VV_ARITHMETIC_FLOAT) {
+            check_misreadings(check, f);
+        }
+        check_picked(check, f);
+    }
+    check_refusals(check);
+}

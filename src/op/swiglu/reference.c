@@ -1,0 +1,15 @@
+/* The formula of contract.h, step by step. */
+#include "base/math.h"
+#include "op/swiglu/internal.h"
+
+int vv_swiglu_reference(const void *args, size_t begin, size_t end) {
+    const struct vv_swiglu *a = args;
+    size_t n = vv_rows(a->rows) * a->width;
+    for (size_t i = begin * VV_SWIGLU_UNIT; i < end * VV_SWIGLU_UNIT && i < n; i++) {
+        float gate = a->gate[i], e = vv_exp(-fabsf(gate));
+        float sigmoid = (gate < 0.0f ? e : 1.0f) / (1.0f + e);
+        float silu = gate * sigmoid;
+        a->h[i] = silu * a->up[i];
+    }
+    return VV_OK;
+}

@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# dependencies.sh GROUP...: makes sure that what the groups need is there. It looks for the programs
+# and headers themselves, so that any system will do that has them. What is missing is installed if
+# this is Debian and we are root; otherwise one sentence names the packages.
+set -euo pipefail
+
+missing=()
+
+# need PACKAGE COMMAND...: PACKAGE is missing unless the command succeeds.
+need() {
+    local package=$1
+    shift
+    "$@" > /dev/null 2>&1 || missing+=("$package")
+}
+have() { command -v "$1"; }
+compiles() { printf '#include <%s>\n' "$1" | "${CC:-gcc}" -E -x c -; }
+fuzzes() {
+    local folder
+    folder=$(mktemp -d)
+    printf 'int LLVMFuzzerTestOneInput(const char *p, unsigned long n) { return !p && n; }\n' |
+        clang -fsanitize=fuzzer -x c -o "$folder/out" -
+    rm -r "$folder"
+}
+
+for group in "$@"; do
+    case $group in
+    build)
+        need gcc have "${CC:-gcc}"
+        need libc6-dev compiles stdio.h
+        need cmake have cmake
+        need make have make
+        need pkg-config have pkg-config
+        need libjansson-dev pkg-config --exists jansson
+        ;;
+    test) need libcmocka-dev pkg-config --exists cmocka ;;
+    conformance) need libzstd-dev pkg-config --exists libzstd ;;
+    clang) need clang have clang ;;
+    fuzz)
+        need clang have clang
+        need libclang-rt-14-dev fuzzes
+        ;;
+    format) need clang-format have clang-format ;;
+    *)
+        echo "dependencies.sh: there is no group $group" >&2
+        exit 2
+        ;;
+    esac
+done
+
+((${#missing[@]})) || exit 0
+if [[ $(id -u) -eq 0 ]] && command -v apt-get > /dev/null; then
+    echo "installing ${missing[*]}"
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get update -qq
+    apt-get install -y -qq --no-install-recommends "${missing[@]}" > /dev/null
+else
+    echo "varve needs packages that are not here: sudo apt-get install ${missing[*]}" >&2
+    exit 1
+fi
