@@ -317,7 +317,7 @@ static int slice_list(struct vv_jinja_run *run, const struct vv_value *value, st
 
 int vv_jinja_slice(struct vv_jinja_run *run, const struct vv_value *value,
                    const struct vv_value bounds[3], struct vv_value *out) {
-    struct range range;
+    struct range range = {0};
     size_t length;
     if (value->type == VV_VALUE_UNDEFINED) {
         return vv_jinja_refuse_undefined(run, value);

@@ -79,13 +79,7 @@ int vv_jinja_make_dict(struct vv_jinja_run *run, const struct vv_jinja_call *cal
     int status = add_pairs(run, call->count ? &call->values[0] : &nothing, &pairs, &count,
                            call->named_count);
     for (size_t i = 0; status == VV_OK && i < call->named_count; i++) {
-        const struct vv_marked *key =
-            vv_marked_new(&run->arena, call->named[i].name, false, run->error);
-        if (!key) {
-            return run->error->code;
-        }
-        pairs[count++] = (struct vv_pair){{.type = VV_VALUE_STRING, .of.text = key},
-                                          call->named[i].value};
+        status = vv_jinja_named_pair(run, &call->named[i], &pairs[count++]);
     }
     return status == VV_OK
                ? vv_value_dict(&run->arena, pairs, count, false, out, run->error)

@@ -150,7 +150,7 @@ static int padding(struct vv_jinja_run *run, const struct vv_jinja_call *call, c
 int vv_jinja_center(struct vv_jinja_run *run, const struct vv_jinja_call *call,
                     struct vv_value *out) {
     const struct vv_marked *text, *fill;
-    int64_t more;
+    int64_t more = 0;
     int status = padding(run, call, " ", &text, &fill, &more);
     if (status != VV_OK) {
         return status;
@@ -163,7 +163,7 @@ int vv_jinja_center(struct vv_jinja_run *run, const struct vv_jinja_call *call,
 int vv_jinja_pad_left(struct vv_jinja_run *run, const struct vv_jinja_call *call,
                       struct vv_value *out) {
     const struct vv_marked *text, *fill;
-    int64_t more;
+    int64_t more = 0;
     int status = padding(run, call, " ", &text, &fill, &more);
     return status == VV_OK ? pad(run, text, 0, more, 0, fill, out) : status;
 }
@@ -171,7 +171,7 @@ int vv_jinja_pad_left(struct vv_jinja_run *run, const struct vv_jinja_call *call
 int vv_jinja_pad_right(struct vv_jinja_run *run, const struct vv_jinja_call *call,
                        struct vv_value *out) {
     const struct vv_marked *text, *fill;
-    int64_t more;
+    int64_t more = 0;
     int status = padding(run, call, " ", &text, &fill, &more);
     return status == VV_OK ? pad(run, text, 0, 0, more, fill, out) : status;
 }
@@ -179,7 +179,7 @@ int vv_jinja_pad_right(struct vv_jinja_run *run, const struct vv_jinja_call *cal
 int vv_jinja_fill_zeros(struct vv_jinja_run *run, const struct vv_jinja_call *call,
                         struct vv_value *out) {
     const struct vv_marked *text, *fill;
-    int64_t more;
+    int64_t more = 0;
     int status = padding(run, call, "0", &text, &fill, &more);
     if (status != VV_OK) {
         return status;

@@ -50,8 +50,8 @@ static int spread_named(struct vv_jinja_run *run, const struct vv_value *value,
         if (pair->key.type != VV_VALUE_STRING) {
             return vv_jinja_refuse(run, "the names of arguments must be texts");
         }
-        (*named)[(*count)++] =
-            (struct vv_jinja_named){vv_marked_text(pair->key.of.text), pair->value};
+        (*named)[(*count)++] = (struct vv_jinja_named){
+            vv_marked_text(pair->key.of.text), vv_marked_any_data(pair->key.of.text), pair->value};
     }
     return status;
 }
@@ -67,6 +67,15 @@ static int check_names(struct vv_jinja_run *run, const struct vv_jinja_named *na
         }
     }
     return vv_jinja_charge(run, count * count / 16);
+}
+
+int vv_jinja_named_pair(struct vv_jinja_run *run, const struct vv_jinja_named *named,
+                        struct vv_pair *out) {
+    const struct vv_marked *key =
+        vv_marked_new(&run->arena, named->name, named->data, run->error);
+    out->key = (struct vv_value){.type = VV_VALUE_STRING, .data = named->data, .of.text = key};
+    out->value = named->value;
+    return key ? VV_OK : run->error->code;
 }
 
 int vv_jinja_arguments(struct vv_jinja_run *run, const struct vv_jinja_node *arguments,
@@ -90,7 +99,7 @@ int vv_jinja_arguments(struct vv_jinja_run *run, const struct vv_jinja_node *arg
         if (plain) {
             values[count++] = value;
         } else if (a->kind == VV_NODE_KEYWORD) {
-            named[named_count++] = (struct vv_jinja_named){a->name, value};
+            named[named_count++] = (struct vv_jinja_named){a->name, false, value};
         } else if (a->kind == VV_NODE_SPREAD) {
             status = spread(run, &value, &values, &count, &capacity);
         } else {
@@ -140,21 +149,15 @@ static int set_kwargs(struct vv_jinja_run *run, const struct vv_jinja_call *call
     struct vv_pair *pairs =
         vv_arena_take(&run->arena, call->named_count, sizeof *pairs, run->error);
     size_t count = 0;
-    for (size_t i = 0; pairs && i < call->named_count; i++) {
-        const struct vv_marked *key =
-            used[i] ? NULL
-                    : vv_marked_new(&run->arena, call->named[i].name, false, run->error);
-        if (!used[i] && !key) {
-            return run->error->code;
-        }
-        if (key) {
-            pairs[count++] = (struct vv_pair){{.type = VV_VALUE_STRING, .of.text = key},
-                                              call->named[i].value};
+    int status = pairs ? VV_OK : run->error->code;
+    for (size_t i = 0; status == VV_OK && i < call->named_count; i++) {
+        if (!used[i]) {
+            status = vv_jinja_named_pair(run, &call->named[i], &pairs[count++]);
         }
     }
     struct vv_value value;
-    int status = pairs ? vv_value_dict(&run->arena, pairs, count, false, &value, run->error)
-                       : run->error->code;
+    status = status == VV_OK ? vv_value_dict(&run->arena, pairs, count, false, &value, run->error)
+                             : status;
     return status == VV_OK ? vv_jinja_set(run, (struct vv_text){"kwargs", 6}, &value) : status;
 }
 

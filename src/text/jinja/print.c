@@ -125,8 +125,9 @@ static int print_namespace(struct vv_jinja_run *run, const struct vv_jinja_names
         const struct vv_jinja_binding *member = &space->members.at[i];
         struct vv_value name;
         status = i > 0 ? write_own(run, ", ", false, out) : VV_OK;
+        /* A name may come from the data: namespace(message). */
         const struct vv_marked *text =
-            vv_marked_new(&run->arena, member->name, false, run->error);
+            vv_marked_new(&run->arena, member->name, true, run->error);
         name = (struct vv_value){.type = VV_VALUE_STRING, .of.text = text};
         status = status == VV_OK && !text ? run->error->code : status;
         status = status == VV_OK ? vv_jinja_print_repr(run, &name, out) : status;

@@ -162,6 +162,7 @@ int vv_jinja_own_text(struct vv_jinja_run *run, const char *text, struct vv_valu
 
 struct vv_jinja_named {
     struct vv_text name;
+    bool data; /* the name comes from the data: **a */
     struct vv_value value;
 };
 
@@ -210,6 +211,10 @@ int vv_jinja_apply_test(struct vv_jinja_run *run, struct vv_text name,
 /* The arguments of a call; `first` comes before them unless it is NULL. */
 int vv_jinja_arguments(struct vv_jinja_run *run, const struct vv_jinja_node *arguments,
                        const struct vv_value *first, struct vv_jinja_call *out);
+
+/* A named argument as an item of a dict. */
+int vv_jinja_named_pair(struct vv_jinja_run *run, const struct vv_jinja_named *named,
+                        struct vv_pair *out);
 
 /* callee(…) */
 int vv_jinja_call_value(struct vv_jinja_run *run, const struct vv_value *callee,

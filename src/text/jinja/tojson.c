@@ -65,17 +65,23 @@ static int write_text(struct writer *w, const struct vv_marked *text) {
 
 /* ---- Arrays and objects ---- */
 
+/* Between parts of data, a separator is data. */
+static int write_separator(struct writer *w, const struct vv_marked *text, bool data) {
+    return data ? vv_buffer_add(w->out, vv_marked_bytes(text), text->length, true, w->run->error)
+                : vv_buffer_add_marked(w->out, text, w->run->error);
+}
+
 static int write_line(struct writer *w, bool data) {
     int status = w->step ? write_own(w, "\n", data) : VV_OK;
     for (size_t i = 0; w->step && status == VV_OK && i < w->depth; i++) {
-        status = vv_buffer_add_marked(w->out, w->step, w->run->error);
+        status = write_separator(w, w->step, data);
     }
     return status == VV_OK ? vv_jinja_charge(w->run, w->step ? w->depth : 0) : status;
 }
 
 /* What comes in front of item `index`. */
 static int write_gap(struct writer *w, size_t index, bool data) {
-    int status = index > 0 ? vv_buffer_add_marked(w->out, w->between, w->run->error) : VV_OK;
+    int status = index > 0 ? write_separator(w, w->between, data) : VV_OK;
     return status == VV_OK ? write_line(w, data) : status;
 }
 
@@ -138,7 +144,7 @@ static int write_object(struct writer *w, const struct vv_value *value) {
         const struct vv_pair *pair = &dict->pairs[order ? order[i] : i];
         status = write_gap(w, i, value->data);
         status = status == VV_OK ? write_key(w, &pair->key) : status;
-        status = status == VV_OK ? vv_buffer_add_marked(w->out, w->colon, w->run->error) : status;
+        status = status == VV_OK ? write_separator(w, w->colon, value->data) : status;
         status = status == VV_OK ? write_value(w, &pair->value) : status;
     }
     return status == VV_OK ? write_end(w, "}", dict->count, value->data) : status;
