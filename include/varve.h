@@ -190,6 +190,59 @@ int varve_stopper_push(struct varve_stopper *stopper, const char *text, size_t l
                        const char **out, size_t *out_length, bool *stopped,
                        struct varve_error *error);
 
+/* ---- answers: thoughts, text and calls of tools out of a model's text (docs/answers.md) ------- */
+
+/* What the rendered prompt ended with, and so where the answer begins. */
+enum varve_thinking {
+    VARVE_THINKING_NONE,   /* neither: the answer may open its thoughts itself */
+    VARVE_THINKING_OPEN,   /* the tag that opens the thoughts */
+    VARVE_THINKING_CLOSED, /* the tag that closes them */
+};
+/* By the last tag of a rendered prompt. */
+enum varve_thinking varve_prompt_thinking(const char *prompt, size_t length);
+
+enum varve_answer_kind {
+    VARVE_ANSWER_REASONING, /* text of the thoughts */
+    VARVE_ANSWER_CONTENT,   /* text of the answer */
+    VARVE_ANSWER_MARKUP,    /* no text, only `raw` */
+    VARVE_ANSWER_CALL,      /* a call begins; `text` is the tool's name */
+    VARVE_ANSWER_ARGUMENTS, /* of this call: the next piece of a JSON object's text */
+    VARVE_ANSWER_CALL_END,  /* the call is complete, and so is that object */
+    /* The answer ended within a call, whose arguments are left incomplete so that nobody runs it;
+     * where the name wasn't complete there was no VARVE_ANSWER_CALL. */
+    VARVE_ANSWER_UNFINISHED,
+    VARVE_ANSWER_END, /* of the answer; always the last */
+};
+struct varve_answer_event {
+    enum varve_answer_kind kind;
+    size_t call;      /* of the events of calls: 0, 1, … */
+    const char *text; /* valid during the call of the sink, as is `raw` */
+    size_t length;
+    const char *raw; /* the bytes of the answer that this is for; all of them, joined, are it */
+    size_t raw_length;
+};
+/* Takes an event. A code other than 0 ends the work and is returned. */
+typedef int (*varve_answer_sink)(void *context, const struct varve_answer_event *event,
+                                 struct varve_error *error);
+
+struct varve_answer;
+/*
+ * `architecture`: "qwen4exp" or "deepseek4"; others are UNSUPPORTED. `tools` [tools_length]: the
+ * JSON array of tools that the template was given, by whose schemas arguments are typed; NULL: not
+ * known, any call is recognised; an empty array: nothing is a call.
+ */
+int varve_answer_new(const char *architecture, enum varve_thinking thinking, const char *tools,
+                     size_t tools_length, struct varve_answer **answer, struct varve_error *error);
+void varve_answer_free(struct varve_answer *answer);
+/*
+ * The next piece of the answer, cut anywhere; and its end, which decides on what was held back. The
+ * events' texts, joined, don't depend on the cuts. After an error the answer can only be freed.
+ */
+int varve_answer_push(struct varve_answer *answer, const char *text, size_t length,
+                      varve_answer_sink sink, void *context, struct varve_error *error);
+int varve_answer_end(struct varve_answer *answer, varve_answer_sink sink, void *context,
+                     struct varve_error *error);
+
 /* ---- models -------------------------------------------------------------------------------- */
 
 struct varve_model;
