@@ -57,6 +57,7 @@ void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_realloc(void *p, size_t size);
 void *__wrap_aligned_alloc(size_t alignment, size_t size);
 char *__wrap_strdup(const char *s);
+char *__wrap_strndup(const char *s, size_t most);
 void __wrap_free(void *p);
 
 static void *taken(void *p) {
@@ -91,6 +92,16 @@ char *__wrap_strdup(const char *s) {
     return copy ? memcpy(copy, s, n) : NULL;
 }
 
+char *__wrap_strndup(const char *s, size_t most) {
+    size_t n = strnlen(s, most);
+    char *copy = __wrap_malloc(n + 1);
+    if (copy) {
+        memcpy(copy, s, n);
+        copy[n] = 0;
+    }
+    return copy;
+}
+
 void __wrap_free(void *p) {
     atomic_fetch_sub(&held, p != NULL);
     __real_free(p);
@@ -119,6 +130,8 @@ int __wrap_munmap(void *at, size_t size) {
 
 int __real_open(const char *path, int flags, ...);
 int __real_close(int fd);
+int __real_fclose(FILE *file);
+int __wrap_fclose(FILE *file);
 int __real_fstat(int fd, struct stat *out);
 ssize_t __real_pread(int fd, void *to, size_t n, off_t at);
 ssize_t __real_write(int fd, const void *from, size_t n);
@@ -150,6 +163,12 @@ int __wrap_open(const char *path, int flags, ...) {
 int __wrap_close(int fd) {
     atomic_fetch_sub(&held, 1);
     return __real_close(fd);
+}
+
+/* A stream was made of an open file, which is closed with it. */
+int __wrap_fclose(FILE *file) {
+    atomic_fetch_sub(&held, 1);
+    return __real_fclose(file);
 }
 
 int __wrap_fstat(int fd, struct stat *out) {
