@@ -73,9 +73,9 @@ static int write_rows(struct varve_session *session, const struct varve_row *row
                       struct sink *sink) {
     struct varve_error error;
     int code = varve_session_evaluate(session, rows, count, VARVE_ADVANCE, write_row, sink, &error);
-    return code == VARVE_OK ? EXIT_DONE
-           : interrupted()  ? EXIT_INTERRUPTED
-                            : fail("%s", error.message);
+    return code == VARVE_OK                ? EXIT_DONE
+           : code == VARVE_ERROR_CANCELLED ? EXIT_INTERRUPTED
+                                           : fail("%s", error.message);
 }
 
 /* The draft head's logits, window by window. */
