@@ -28,6 +28,7 @@ WORDS(DEVICES, "cpu", "mock");
 #define TOKENIZE (1u << COMMAND_tokenize)
 #define DETOKENIZE (1u << COMMAND_detokenize)
 #define LOGITS (1u << COMMAND_logits)
+#define PERPLEXITY (1u << COMMAND_perplexity)
 #define CHECK (1u << COMMAND_check)
 
 const struct option option_table[OPTION_COUNT] = {
