@@ -11,8 +11,8 @@
 
 #define MICRO VARVE_SOURCE_DIR "/tests/data/qwen4exp/micro.f32.gguf"
 
-static const char *const commands[] = {"run",    "inspect", "tokenize", "detokenize",
-                                       "logits", "check",   "version",  "help"};
+static const char *const commands[] = {"run",        "inspect", "tokenize", "detokenize", "logits",
+                                       "perplexity", "check",   "version",  "help"};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static void has(const char *text, const char *word) {

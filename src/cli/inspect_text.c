@@ -9,7 +9,7 @@
 
 enum { STRING_MOST = 60, ARRAY_MOST = 6 };
 
-static const char *bytes_text(uint64_t bytes, char text[32]) {
+const char *bytes_text(uint64_t bytes, char text[32]) {
     static const struct {
         double unit;
         const char *name;
@@ -152,5 +152,6 @@ void inspect_as_text(const struct inspection *in) {
         print_tensor(in, i);
     }
     print_types(in);
+    inspect_map(in->file);
     print_plan(in);
 }

@@ -22,13 +22,16 @@ WORDS(ISAS, "auto", "portable", "avx2", "avx512", "avx512vnni");
 WORDS(ACTIVATIONS, "int8", "f32");
 WORDS(BARRIERS, "needed", "all");
 WORDS(DEVICES, "cpu", "mock");
+WORDS(SHELLS, "bash", "zsh");
 
 #define RUN (1u << COMMAND_run)
 #define INSPECT (1u << COMMAND_inspect)
 #define TOKENIZE (1u << COMMAND_tokenize)
 #define DETOKENIZE (1u << COMMAND_detokenize)
 #define LOGITS (1u << COMMAND_logits)
+#define PERPLEXITY (1u << COMMAND_perplexity)
 #define CHECK (1u << COMMAND_check)
+#define HELP (1u << COMMAND_help)
 
 const struct option option_table[OPTION_COUNT] = {
 #define OPTION(id, ...) [OPTION_##id] = {__VA_ARGS__},

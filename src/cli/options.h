@@ -1,7 +1,7 @@
 /*
  * Everything that can be said on the command line, in one table (commands.def, options.def), and
- * the values of one call. From the table come parsing, help and errors, and later the manual page
- * and the shells' completions.
+ * the values of one call. From the table come parsing, help and errors, the manual page and the
+ * shells' completions.
  */
 #pragma once
 #include <stdbool.h>
