@@ -50,12 +50,14 @@ static void value_text(const struct option *option, char *out, size_t room) {
     }
 }
 
-static void print_option(const struct option *option) {
+static void print_option(enum command_id command, enum option_id id) {
+    const struct option *option = &option_table[id];
     char value[60], head[120], text[700];
     value_text(option, value, sizeof value);
     char letter[] = {'-', option->letter, ',', 0};
-    int n = snprintf(head, sizeof head, "  %-3s --%s%s", option->letter ? letter : "", option->name,
-                     value);
+    bool lettered = option->letter && option_lettered(command, option->letter) == id;
+    int n =
+        snprintf(head, sizeof head, "  %-3s --%s%s", lettered ? letter : "", option->name, value);
     size_t used = (size_t)snprintf(text, sizeof text, "%s", option->help);
     if (option->fallback && used < sizeof text) {
         used +=
@@ -88,7 +90,7 @@ void help_command(enum command_id id) {
                     printf("\n%s\n", group_names[group]);
                 }
                 first = false;
-                print_option(&option_table[i]);
+                print_option(id, (enum option_id)i);
             }
         }
     }
