@@ -62,13 +62,15 @@ void option_help_text(const struct option *option, char *out, size_t room) {
     }
 }
 
-static void print_option(const struct option *option) {
+static void print_option(enum command_id command, enum option_id id) {
+    const struct option *option = &option_table[id];
     char value[OPTION_VALUE_ROOM], head[120], text[OPTION_HELP_ROOM];
     option_value_text(option, value, sizeof value);
     option_help_text(option, text, sizeof text);
     char letter[] = {'-', option->letter, ',', 0};
-    int n = snprintf(head, sizeof head, "  %-3s --%s%s", option->letter ? letter : "", option->name,
-                     value);
+    bool lettered = option->letter && option_lettered(command, option->letter) == id;
+    int n =
+        snprintf(head, sizeof head, "  %-3s --%s%s", lettered ? letter : "", option->name, value);
     if (n < HELP_COLUMN) {
         printf("%-*s", HELP_COLUMN, head);
     } else {
@@ -90,7 +92,7 @@ void help_command(enum command_id id) {
                     printf("\n%s\n", option_group_names[group]);
                 }
                 first = false;
-                print_option(&option_table[i]);
+                print_option(id, (enum option_id)i);
             }
         }
     }

@@ -32,8 +32,6 @@ int inspect_as_json(const struct inspection *inspection);
 
 /* The drawing of the layers, a part of the text; nothing for a file that has none. */
 void inspect_map(const struct varve_file *file);
-/* "12.3 MB", in `text`. */
-const char *bytes_text(uint64_t bytes, char text[32]);
 
 /* --tensor and --verify; exit codes. */
 int inspect_tensor(const struct arguments *arguments, const struct varve_file *file);
