@@ -16,7 +16,7 @@
 #define DATA VARVE_SOURCE_DIR "/tests/data/qwen4exp/"
 #define MICRO DATA "micro.f32.gguf"
 #define MIXED DATA "hq.ud.gguf"
-#define TEXT "The fox went home, and the others laughed at her. \"Why?\" she asked.\n"
+#define TEXT "The fox went home, and the \"others\" laughed.\n"
 
 enum { VOCABULARY = 304, CHUNK = 16, NPY_HEADER = 128 };
 
@@ -176,8 +176,8 @@ static void figures_are_those_of_the_logits(void **state) {
     long double n = (long double)f.scored, loss = f.loss / n;
     long double error = sqrtl((f.squares - n * loss * loss) / (n - 1) / n);
     assert_true(f.chunks >= 3 && tokens.count % CHUNK > 1); /* the last chunk is a short one */
-    static const char *const windows[] = {"1", "5", "all"};
-    for (size_t i = 0; i < 3; i++) {
+    static const char *const windows[] = {"5", "all"};
+    for (size_t i = 0; i < 2; i++) {
         json_t *object =
             parse(varve("perplexity", "-m", MIXED, "-f", text_path, "--ctx-size", "16", "--window",
                         windows[i], "--activations", "f32", "--kl", MIXED, "--json"));
