@@ -28,16 +28,17 @@ struct vv_chat {
     struct vv_value messages; /* a list of dicts, as in the chat API of OpenAI: role, content (a
                                  text, or a list of parts), reasoning_content, tool_calls … */
     struct vv_value tools;    /* a list of dicts, or none */
-    struct vv_value options;  /* a dict of what else the template may ask for: add_generation_prompt,
-                                 enable_thinking, reasoning_effort …; or none */
-    const struct tm *now;     /* for strftime_now, or NULL */
+    struct vv_value options; /* a dict of what else the template may ask for: add_generation_prompt,
+                                enable_thinking, reasoning_effort …; or none */
+    const struct tm *now;    /* for strftime_now, or NULL */
 };
 
 /* A rendered conversation, to be given to vv_tokenize. It begins with a BOS if the template wants
  * one: none is to be added. */
 struct vv_prompt {
-    struct vv_text text;   /* all of it */
-    struct vv_span *spans; /* [count]: the template's own, with special tokens; and the data, without */
+    struct vv_text text; /* all of it */
+    struct vv_span
+        *spans; /* [count]: the template's own, with special tokens; and the data, without */
     size_t count;
 };
 
