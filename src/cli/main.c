@@ -4,6 +4,7 @@
 #include "interrupt.h"
 #include "output.h"
 #include "report.h"
+#include "varve.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -61,7 +62,11 @@ static enum command_id command_of(const char *word) {
 }
 
 int main(int count, char **words) {
+    struct varve_error error;
     interrupt_install();
+    if (varve_guard_mappings(&error) != VARVE_OK) {
+        return fail("%s", error.message);
+    }
     if (count < 2) {
         return fail_use("say what to do: varve run -m FILE \"Once upon a time\" "
                         "(varve --help lists the commands)");
