@@ -234,12 +234,8 @@ int varve_stopper_push(struct varve_stopper *stopper, const char *text, size_t l
                        const char **out, size_t *out_length, bool *stopped,
                        struct varve_error *error);
 
-<<<<<<< HEAD
 /* ---- answers: thoughts, text and calls of tools out of a model's text (docs/answers.md) -------
  */
-=======
-/* ---- answers: thoughts, text and calls of tools (docs/answers.md) -------------------------- */
->>>>>>> answers
 
 /* What the rendered prompt ended with, and so where the answer begins. */
 enum varve_thinking {
