@@ -25,6 +25,7 @@ WORDS(DEVICES, "cpu", "mock");
 
 #define RUN (1u << COMMAND_run)
 #define INSPECT (1u << COMMAND_inspect)
+#define RENDER (1u << COMMAND_render)
 #define TOKENIZE (1u << COMMAND_tokenize)
 #define DETOKENIZE (1u << COMMAND_detokenize)
 #define LOGITS (1u << COMMAND_logits)

@@ -18,6 +18,10 @@ struct vv_gguf;
 int vv_chat_template_open(const struct vv_gguf *gguf, struct vv_chat_template **out,
                           struct vv_error *error);
 
+/* A template that is given in place of the file's, with that file's bos_token and eos_token. */
+int vv_chat_template_replace(const struct vv_gguf *gguf, struct vv_text source,
+                             struct vv_chat_template **out, struct vv_error *error);
+
 /* A template that is given: `bos` and `eos` are what it sees as bos_token and eos_token. */
 int vv_chat_template_new(struct vv_text source, struct vv_text bos, struct vv_text eos,
                          struct vv_chat_template **out, struct vv_error *error);
@@ -28,16 +32,17 @@ struct vv_chat {
     struct vv_value messages; /* a list of dicts, as in the chat API of OpenAI: role, content (a
                                  text, or a list of parts), reasoning_content, tool_calls … */
     struct vv_value tools;    /* a list of dicts, or none */
-    struct vv_value options;  /* a dict of what else the template may ask for: add_generation_prompt,
-                                 enable_thinking, reasoning_effort …; or none */
-    const struct tm *now;     /* for strftime_now, or NULL */
+    struct vv_value options; /* a dict of what else the template may ask for: add_generation_prompt,
+                                enable_thinking, reasoning_effort …; or none */
+    const struct tm *now;    /* for strftime_now, or NULL */
 };
 
 /* A rendered conversation, to be given to vv_tokenize. It begins with a BOS if the template wants
  * one: none is to be added. */
 struct vv_prompt {
-    struct vv_text text;   /* all of it */
-    struct vv_span *spans; /* [count]: the template's own, with special tokens; and the data, without */
+    struct vv_text text; /* all of it */
+    struct vv_span
+        *spans; /* [count]: the template's own, with special tokens; and the data, without */
     size_t count;
 };
 
