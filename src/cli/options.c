@@ -14,7 +14,7 @@ const struct command command_table[COMMAND_COUNT] = {
 };
 
 #define WORDS(name, ...) static const char *const name[] = {__VA_ARGS__, NULL}
-WORDS(ON_OFF, "on", "off");
+WORDS(THINKINGS, "on", "off", "hide");
 WORDS(SPECIALS, "all", "user", "none");
 WORDS(LOADS, "map", "read");
 WORDS(KV_TYPES, "f32", "f16");
