@@ -11,7 +11,7 @@ static int no_memory(void) {
     return fail("no memory for a conversation");
 }
 
-int conversation_new(struct conversation *conversation, bool thinking) {
+static int begin_empty(struct conversation *conversation, bool thinking) {
     *conversation = (struct conversation){
         .messages = json_array(), .thinking = thinking, .now = (int64_t)time(NULL)};
     return conversation->messages ? EXIT_DONE : no_memory();
@@ -84,6 +84,27 @@ int conversation_load_tools(struct conversation *conversation, const char *path)
         conversation->tools = text;
     }
     return code;
+}
+
+void conversation_no_tools(struct conversation *conversation) {
+    free(conversation->tools.at);
+    conversation->tools = (struct text){0};
+}
+
+int conversation_begin(struct conversation *conversation, const struct arguments *arguments) {
+    const char *messages = text_of(arguments, OPTION_messages);
+    const char *tools = text_of(arguments, OPTION_tools);
+    const char *system = text_of(arguments, OPTION_system);
+    int code = begin_empty(conversation, choice_of(arguments, OPTION_thinking) != THINKING_OFF);
+    if (code == EXIT_DONE && messages) {
+        code = conversation_load(conversation, messages);
+    }
+    if (code == EXIT_DONE && tools) {
+        code = conversation_load_tools(conversation, tools);
+    }
+    return code == EXIT_DONE
+               ? conversation_add(conversation, 0, "system", system, system ? strlen(system) : 0)
+               : code;
 }
 
 int conversation_save(const struct conversation *conversation, const char *path) {

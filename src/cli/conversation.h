@@ -13,7 +13,8 @@ struct conversation {
     int64_t now; /* seconds since 1970, so that every rendering has the same time */
 };
 
-int conversation_new(struct conversation *conversation, bool thinking);
+/* A new one, as the options say: --messages, --tools, --system, --thinking. Free it in any case. */
+int conversation_begin(struct conversation *conversation, const struct arguments *arguments);
 void conversation_free(struct conversation *conversation);
 
 /* A message at place `at`, or behind the others; `text` may be NULL: then there is none. */
@@ -25,6 +26,7 @@ int conversation_append(struct conversation *conversation, json_t *message);
 /* In place of the messages or the tools that there are, which stay on a failure. */
 int conversation_load(struct conversation *conversation, const char *path);
 int conversation_load_tools(struct conversation *conversation, const char *path);
+void conversation_no_tools(struct conversation *conversation);
 int conversation_save(const struct conversation *conversation, const char *path);
 
 /* The ids of the rendering, ready for an answer, and where that begins. */

@@ -89,13 +89,16 @@ int event_error(const char *message) {
 /* ---- for people ---- */
 
 static void report_done(const struct run *run) {
-    char seed[40] = "";
-    if (run->sampling.temperature > 0) {
-        snprintf(seed, sizeof seed, "; seed %llu", (unsigned long long)run->sampling.seed);
-    }
     if (run->finish == FINISH_CONTEXT) {
         report("the context of %u tokens is full: --ctx-size makes it larger",
                run->options.context);
+    }
+    if (run->quiet) {
+        return;
+    }
+    char seed[40] = "";
+    if (run->sampling.temperature > 0) {
+        snprintf(seed, sizeof seed, "; seed %llu", (unsigned long long)run->sampling.seed);
     }
     report("prompt %zu tokens, %.1f tokens/s; answer %zu tokens, %.1f tokens/s; %s%s",
            run->read_count, rate(run->read_count, run->prompt_seconds), answer_count(run),
@@ -133,7 +136,7 @@ int event_done(struct run *run, const char *rest, size_t length) {
     if (!output_ends_line()) {
         output_write("\n", 1);
     }
-    if (output_flush() && !run->quiet) {
+    if (output_flush()) {
         report_done(run);
     }
     return EXIT_DONE;

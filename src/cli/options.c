@@ -25,6 +25,7 @@ WORDS(DEVICES, "cpu", "mock");
 
 #define RUN (1u << COMMAND_run)
 #define INSPECT (1u << COMMAND_inspect)
+#define CHAT (1u << COMMAND_chat)
 #define RENDER (1u << COMMAND_render)
 #define TOKENIZE (1u << COMMAND_tokenize)
 #define DETOKENIZE (1u << COMMAND_detokenize)

@@ -40,20 +40,7 @@ void reply_close(struct reply *reply) {
 static int keep(struct reply *reply, int which, const char *text, size_t length) {
     struct text *const texts[] = {&reply->reasoning, &reply->content, &reply->name,
                                   &reply->arguments};
-    struct text *to = texts[which];
-    if (reply->room[which] - to->length <= length) {
-        size_t room = 2 * (to->length + length) + 64;
-        char *larger = realloc(to->at, room);
-        if (!larger) {
-            return fail(no_memory);
-        }
-        to->at = larger;
-        reply->room[which] = room;
-    }
-    memcpy(to->at + to->length, text, length);
-    to->length += length;
-    to->at[to->length] = 0;
-    return EXIT_DONE;
+    return text_append(texts[which], &reply->room[which], text, length);
 }
 
 /* ---- showing ---- */
@@ -200,6 +187,10 @@ int reply_end(struct reply *reply) {
     int code = told(varve_answer_end(reply->answer, take, reply, &error), &error);
     end_thoughts(reply, false);
     return code;
+}
+
+bool reply_begun(const struct reply *reply) {
+    return reply->reasoning.length || reply->content.length || json_array_size(reply->calls);
 }
 
 json_t *reply_message(const struct reply *reply) {

@@ -23,6 +23,8 @@ int reply_open(struct reply *reply, const struct opened *opened,
                const struct conversation *conversation, enum varve_thinking thinking);
 int reply_push(struct reply *reply, const char *text, size_t length);
 int reply_end(struct reply *reply);
+/* Whether there is anything of it. */
+bool reply_begun(const struct reply *reply);
 /* The assistant's message; NULL: no memory. The caller takes it. */
 json_t *reply_message(const struct reply *reply);
 void reply_close(struct reply *reply);

@@ -44,24 +44,6 @@ static int contradictions(const struct arguments *arguments) {
                               "needs --raw: in a conversation a text has no special tokens");
 }
 
-/* The messages that the options and the prompt make. */
-static int make_conversation(const struct run *run, const struct text *prompt,
-                             struct conversation *conversation) {
-    const char *system = text_of(run->arguments, OPTION_system);
-    const char *messages = text_of(run->arguments, OPTION_messages);
-    const char *tools = text_of(run->arguments, OPTION_tools);
-    int code = messages ? conversation_load(conversation, messages) : EXIT_DONE;
-    if (code == EXIT_DONE && tools) {
-        code = conversation_load_tools(conversation, tools);
-    }
-    if (code == EXIT_DONE && system) {
-        code = conversation_add(conversation, 0, "system", system, strlen(system));
-    }
-    return code == EXIT_DONE
-               ? conversation_add(conversation, SIZE_MAX, "user", prompt->at, prompt->length)
-               : code;
-}
-
 /* Ids of the prompt as it stands. */
 static int tokenize_raw(struct run *run, const struct text *prompt) {
     struct varve_error error;
@@ -100,9 +82,9 @@ static int answer_conversation(struct run *run, const struct text *prompt) {
     struct reply reply = {.form = run->json ? REPLY_JSON : REPLY_TEXT,
                           .hide = shown != THINKING_ON && !run->json};
     enum varve_thinking thinking;
-    int code = conversation_new(&conversation, shown != THINKING_OFF);
+    int code = conversation_begin(&conversation, arguments);
     if (code == EXIT_DONE) {
-        code = make_conversation(run, prompt, &conversation);
+        code = conversation_add(&conversation, SIZE_MAX, "user", prompt->at, prompt->length);
     }
     if (code == EXIT_DONE) {
         code = conversation_ids(&conversation, &run->opened, &run->ids, &thinking);

@@ -26,7 +26,7 @@ struct run {
     size_t prompt_count, held_count, read_count;
     size_t limit; /* tokens that the answer may have */
     bool json;
-    bool quiet; /* no report of each answer */
+    bool quiet; /* no figures behind each answer */
     double prompt_seconds, answer_seconds;
     enum finish finish;
 };
