@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #define TINY VARVE_SOURCE_DIR "/models/varve-tiny.gguf"
-#define CHAT "chat", "-m", TINY, "--temperature", "0"
+#define CHAT "chat", "-m", TINY, "--temperature", "0", "-t", "1"
 #define ENDLESS "--logit-bias", "4063=-inf", "--logit-bias", "4065=-inf"
 
 static struct temporary folder;

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #define TINY VARVE_SOURCE_DIR "/models/varve-tiny.gguf"
-#define RUN "run", "-m", TINY, "--temperature", "0", "-n", "80"
+#define RUN "run", "-m", TINY, "--temperature", "0", "-n", "80", "-t", "1"
 #define QUESTION "What is the weather in Paris?"
 
 static const char weather[] =
