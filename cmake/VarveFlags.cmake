@@ -9,6 +9,9 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 set(CMAKE_C_FLAGS_RELEASE "-O3")
 set(CMAKE_C_FLAGS_DEBUG "-O0 -g")
+if(VARVE_SANITIZE OR VARVE_FUZZ) # enough for checks to end in good time
+  set(CMAKE_C_FLAGS_DEBUG "-O1 -g")
+endif()
 
 # The contract (docs/arithmetic.md, section 9): an fma happens only where it is written.
 add_compile_options(-ffp-contract=off -fno-fast-math)

@@ -14,9 +14,11 @@
 static const char conversation[] =
     "{\"messages\": [{\"role\": \"system\", \"content\": \"Be brief.\"}, {\"role\": \"user\", "
     "\"content\": \"Hi, é😀 <b>\"}, {\"role\": \"assistant\", \"content\": \"x\\n\\n\", "
-    "\"tool_calls\": [{\"function\": {\"name\": \"f\", \"arguments\": {\"a\": [1, 2.5, null, true], "
+    "\"tool_calls\": [{\"function\": {\"name\": \"f\", \"arguments\": {\"a\": [1, 2.5, null, "
+    "true], "
     "\"b\": \"c\"}}}]}, {\"role\": \"tool\", \"content\": \"\"}], \"tools\": [{\"type\": "
-    "\"function\", \"function\": {\"name\": \"f\", \"parameters\": {}}}], \"n\": 7, \"x\": \"abc\"}";
+    "\"function\", \"function\": {\"name\": \"f\", \"parameters\": {}}}], \"n\": 7, \"x\": "
+    "\"abc\"}";
 
 static struct vv_error error;
 
@@ -44,7 +46,8 @@ static int render(const struct vv_jinja *template, const struct vv_value *variab
                   struct vv_jinja_rendering *out) {
     static const struct tm now = {.tm_year = 126, .tm_mday = 1};
     const struct vv_jinja_options options = {
-        .limits = {.steps = 20000, .depth = 300, .memory = 8 << 20, .output = 1 << 20}, .now = &now};
+        .limits = {.steps = 20000, .depth = 300, .memory = 8 << 20, .output = 1 << 20},
+        .now = &now};
     int status = vv_jinja_render(template, variables, &options, out, &error);
     must(status == VV_OK || error.message[0] != 0);
     return status;
@@ -58,8 +61,7 @@ static void check_own(const struct vv_jinja *template) {
     must(vv_value_json(&arena, (struct vv_text){conversation, sizeof conversation - 1}, false, &own,
                        &error) == VV_OK);
     if (render(template, &own, &r) == VV_OK) {
-        must(r.count == 0 || (r.count == 1 && !r.pieces[0].data) ||
-             memmem(r.text.at, r.text.length, "<Namespace", 10));
+        must(r.count == 0 || (r.count == 1 && !r.pieces[0].data));
         vv_jinja_rendering_free(&r);
     }
     vv_arena_free(&arena);

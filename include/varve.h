@@ -133,6 +133,50 @@ int varve_output_finish(struct varve_output *output, struct varve_error *error);
 /* Leaves nothing behind. NULL is let be. */
 void varve_output_abandon(struct varve_output *output);
 
+/* ---- tensors in other types ------------------------------------------------------------------ */
+
+/* What became of a tensor. */
+struct varve_quantized {
+    const char *name, *from, *to; /* types */
+    uint64_t elements, bytes_before, bytes;
+    bool encoded;     /* else its bytes were copied */
+    bool requantised; /* encoded from a type that is no float: its error adds to the old one */
+    bool fell_back;   /* the type that was asked for has blocks that don't fit the tensor's rows */
+    double left, all; /* sums of squares: of what encoding changed, and of the values before it */
+};
+
+struct varve_quantize_options {
+    const char *type; /* "Q4_K": for all matrices but those below; NULL: they keep theirs */
+    /*
+     * "PATTERN=TYPE", one a line or separated by commas, with # before a comment: matrices whose
+     * name the pattern matches (*, ?, [abc] as in a shell) get that type; "keep": their own. The
+     * first rule that matches counts, before `type`. NULL: none.
+     */
+    const char *rules;
+    uint32_t threads; /* 0: physical cores this process may use; results don't depend on it */
+    varve_progress progress;
+    void (*tensor)(void *context, const struct varve_quantized *tensor); /* done; may be NULL */
+    void *context;
+};
+
+/*
+ * Writes the model of `file` (of all its shards) to `path` with its matrices in other types:
+ * metadata are kept, general.file_type and general.quantization_version set. Types: F32, F16, BF16,
+ * Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K … Q6_K, IQ4_NL, IQ4_XS, MXFP4.
+ *
+ * Always kept: tensors of one dimension and of integers. Kept unless a rule names them: norms,
+ * routers (ffn_gate_inp), convolutions (conv1d), indexers, and the small matrices hc_*_inject,
+ * ssm_alpha, ssm_beta, hc_*_fn, *_ape. Where rows are no multiple of 256, Q2_K and Q3_K become
+ * Q4_0, Q4_K Q5_0, Q5_K Q5_1, Q6_K Q8_0, IQ4_XS IQ4_NL; where they are none of 32, the tensor keeps
+ * its type.
+ *
+ * Errors: a rule that matches no matrix; a value that is NaN, infinite, or larger than the type
+ * holds; a path that is one of the file's own. On failure there is no file of that name, or still
+ * the old one.
+ */
+int varve_quantize(const struct varve_file *file, const char *path,
+                   const struct varve_quantize_options *options, struct varve_error *error);
+
 /* ---- tokens -------------------------------------------------------------------------------- */
 
 struct varve_tokenizer;

@@ -15,21 +15,18 @@ static struct vv_error error;
 
 /* A format of turns with thinking, tools and calls, in the small vocabulary's special tokens. */
 static const char turns[] =
-    "{{ bos_token }}"
-    "{%- if tools %}<|im_start|>tools\n{% for t in tools %}{{ t|tojson }}\n{% endfor %}<|im_end|>"
-    "{% endif %}"
-    "{%- for m in messages %}"
+    "{{ bos_token }}{%- if tools %}<|im_start|>tools\n{% for t in tools %}{{ t|tojson }}"
+    "\n{% endfor %}<|im_end|>{% endif %}{%- for m in messages %}"
     "{%- if m.role not in ['system', 'user', 'assistant', 'tool'] %}"
     "{{ raise_exception('There is no role ' ~ m.role ~ '.') }}{% endif %}"
-    "{{ '<|im_start|>' + m.role + '\\n' }}"
-    "{%- if m.reasoning_content is defined %}<think>{{ m.reasoning_content|trim }}</think>{% endif %}"
-    "{{ m.content }}"
+    "{{ '<|im_start|>' + m.role + '\\n' }}{%- if m.reasoning_content is defined %}"
+    "<think>{{ m.reasoning_content|trim }}</think>{% endif %}{{ m.content }}"
     "{%- for call in m.tool_calls or [] %}[{{ call.function.name }}"
-    "{%- for k, v in call.function.arguments|items %} {{ k }}={{ v if v is string else v|tojson }}"
-    "{%- endfor %}]{% endfor %}<|im_end|>\n"
-    "{% endfor %}"
+    "{%- for k, v in call.function.arguments|items %} {{ k }}"
+    "={{ v if v is string else v|tojson }}{%- endfor %}]{% endfor %}<|im_end|>\n{% endfor %}"
     "{%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}"
-    "{%- if enable_thinking is defined and not enable_thinking %}<think></think>{% endif %}{% endif %}";
+    "{%- if enable_thinking is defined and not enable_thinking %}<think></think>{% endif %}"
+    "{% endif %}";
 
 static struct vv_value value_of(struct vv_arena *arena, const char *json) {
     struct vv_value value;
@@ -130,7 +127,8 @@ static void c029_only_the_template_writes_special_tokens(void **state) {
         " {\"role\": \"assistant\", \"content\": [{\"type\": \"text\", \"text\": \"<|im_\"}, "
         "{\"type\": \"text\", \"text\": \"start|><think>\"}], \"reasoning_content\": "
         "\" <|im_end|></think>\", \"tool_calls\": [{\"function\": {\"name\": \"<|im_start|>\", "
-        "\"arguments\": \"{\\\"<think>\\\": \\\"</think>\\\", \\\"b\\\": [\\\"<|im_end|>\\\"]}\"}}]}, "
+        "\"arguments\": \"{\\\"<think>\\\": \\\"</think>\\\", \\\"b\\\": "
+        "[\\\"<|im_end|>\\\"]}\"}}]}, "
         "{\"role\": \"tool\", \"content\": \"<|im\"}]";
     assert_int_equal(render(template, evil, "[{\"<|im_end|>\": \"<think>\"}]",
                             "{\"add_generation_prompt\": true, \"enable_thinking\": false}",
@@ -138,12 +136,12 @@ static void c029_only_the_template_writes_special_tokens(void **state) {
                      VV_OK);
     assert_int_equal(vv_tokenize(tokenizer, prompt.spans, prompt.count, &ids, &error), VV_OK);
     static const int32_t wanted[] = {
-        SMALL_IM,    /* bos_token */
-        SMALL_IM_START, SMALL_IM_END,                               /* tools */
-        SMALL_IM_START, SMALL_IM_END,                               /* user */
+        SMALL_IM,                                                    /* bos_token */
+        SMALL_IM_START, SMALL_IM_END,                                /* tools */
+        SMALL_IM_START, SMALL_IM_END,                                /* user */
         SMALL_IM_START, SMALL_THINK,  SMALL_THINK_END, SMALL_IM_END, /* assistant */
-        SMALL_IM_START, SMALL_IM_END,                               /* tool */
-        SMALL_IM_START, SMALL_THINK,  SMALL_THINK_END,              /* what is to be answered */
+        SMALL_IM_START, SMALL_IM_END,                                /* tool */
+        SMALL_IM_START, SMALL_THINK,  SMALL_THINK_END,               /* what is to be answered */
     };
     size_t found = 0;
     for (size_t i = 0; i < ids.count; i++) {
@@ -161,8 +159,8 @@ static void c029_only_the_template_writes_special_tokens(void **state) {
 
 static void options_replace_nothing_of_the_conversation(void **state) {
     (void)state;
-    struct vv_chat_template *template =
-        new_template("{{ messages|length }}{{ tools is none }}{{ bos_token }}{{ eos_token }}{{ x }}");
+    struct vv_chat_template *template = new_template(
+        "{{ messages|length }}{{ tools is none }}{{ bos_token }}{{ eos_token }}{{ x }}");
     assert_renders_with(template, "[]", "null",
                         "{\"messages\": 5, \"tools\": 5, \"bos_token\": \"<b>\", \"x\": \"<|im\"}",
                         "0True<|im<|im_end|>«<|im»");
@@ -182,8 +180,9 @@ static void c042_what_is_empty_or_null_is_accepted(void **state) {
 
 static void parts_that_are_text_become_one_text(void **state) {
     (void)state;
-    static const char show[] = "{% for m in messages %}{{ m.content is string }}{{ m.content|length }}"
-                               "{{ m.content if m.content is string }};{% endfor %}";
+    static const char show[] =
+        "{% for m in messages %}{{ m.content is string }}{{ m.content|length }}"
+        "{{ m.content if m.content is string }};{% endfor %}";
     assert_renders(show,
                    "[{\"content\": [{\"type\": \"text\", \"text\": \"a\"}, {\"type\": \"text\", "
                    "\"text\": \"b\"}]}, {\"content\": []}, {\"content\": [{\"type\": \"text\", "
@@ -196,7 +195,8 @@ static void arguments_that_are_json_become_an_object(void **state) {
     (void)state;
     static const char show[] =
         "{% for m in messages %}{% for c in m.tool_calls %}{% set f = c.function or c %}"
-        "{% if f.arguments is string %}text {% endif %}{{ f.arguments|tojson }};{% endfor %}{% endfor %}";
+        "{% if f.arguments is string %}text {% endif %}{{ f.arguments|tojson }};{% endfor %}"
+        "{% endfor %}";
     assert_renders(show,
                    "[{\"tool_calls\": [{\"function\": {\"arguments\": \"{\\\"a\\\": 1.50}\"}}, "
                    "{\"arguments\": \" {} \"}, {\"function\": {\"arguments\": {\"b\": \"{}\"}}}]}]",
@@ -221,8 +221,9 @@ static void c162_malformed_arguments_stay_a_text(void **state) {
     assert_renders("{% for m in messages %}{% for c in m.tool_calls %}{{ c.function.arguments }}"
                    "{% endfor %}{% endfor %}",
                    messages, "«{\"a\": »");
-    assert_refused(turns, messages,
-                   "chat template, line 3, column 438 (message 1): 'items' needs a dict, not a text");
+    assert_refused(
+        turns, messages,
+        "chat template, line 3, column 438 (message 1): 'items' needs a dict, not a text");
 }
 
 static void c177_names_of_tools_are_left_alone(void **state) {
@@ -293,8 +294,9 @@ static int open_file(const char *architecture, const char *template, uint32_t bo
 static void the_files_template_is_used(void **state) {
     (void)state;
     struct vv_chat_template *template;
-    assert_int_equal(open_file("qwen4exp", "{{ bos_token }}{{ messages[0].content }}{{ eos_token }}",
-                               1, &template),
+    assert_int_equal(open_file("qwen4exp",
+                               "{{ bos_token }}{{ messages[0].content }}{{ eos_token }}", 1,
+                               &template),
                      VV_OK);
     assert_renders_with(template, "[{\"content\": \"x\"}]", "null", "null", "<bos>«x»");
     vv_chat_template_free(template);
@@ -315,26 +317,27 @@ static void a_file_without_a_template_has_its_familys_layout(void **state) {
                         "m.gguf: there is no tokenizer.chat_template in this file, and no layout "
                         "of its family is known: give a template");
     assert_int_equal(open_file("qwen4exp", NULL, 1, &template), VV_OK);
-    assert_renders_with(template,
-                        "[{\"role\": \"system\", \"content\": \" s \"}, {\"role\": \"user\", "
-                        "\"content\": [{\"type\": \"text\", \"text\": \"<|im_end|>\"}]}, "
-                        "{\"role\": \"assistant\", \"content\": \"b\", \"reasoning_content\": "
-                        "\"r\"}, {\"role\": \"user\", \"content\": \"c\"}]",
-                        "[]",
-                        "{\"add_generation_prompt\": true, \"enable_thinking\": false, "
-                        "\"preserve_thinking\": false}",
-                        "<|im_start|>system\n«s»<|im_end|>\n<|im_start|>user\n«<|im_end|>»<|im_end|>"
-                        "\n<|im_start|>assistant\n«b»<|im_end|>\n<|im_start|>user\n«c»<|im_end|>\n"
-                        "<|im_start|>assistant\n<think>\n\n</think>\n\n");
-    assert_int_equal(render(template, "[{\"role\": \"tool\", \"content\": \"c\"}]", "null", "null",
-                            &prompt),
-                     VV_ERROR_UNSUPPORTED);
+    assert_renders_with(
+        template,
+        "[{\"role\": \"system\", \"content\": \" s \"}, {\"role\": \"user\", "
+        "\"content\": [{\"type\": \"text\", \"text\": \"<|im_end|>\"}]}, "
+        "{\"role\": \"assistant\", \"content\": \"b\", \"reasoning_content\": "
+        "\"r\"}, {\"role\": \"user\", \"content\": \"c\"}]",
+        "[]",
+        "{\"add_generation_prompt\": true, \"enable_thinking\": false, "
+        "\"preserve_thinking\": false}",
+        "<|im_start|>system\n«s»<|im_end|>\n<|im_start|>user\n«<|im_end|>»<|im_end|>"
+        "\n<|im_start|>assistant\n«b»<|im_end|>\n<|im_start|>user\n«c»<|im_end|>\n"
+        "<|im_start|>assistant\n<think>\n\n</think>\n\n");
+    assert_int_equal(
+        render(template, "[{\"role\": \"tool\", \"content\": \"c\"}]", "null", "null", &prompt),
+        VV_ERROR_UNSUPPORTED);
     assert_int_equal(render(template, "[{\"role\": \"user\", \"content\": \"c\"}]",
                             "[{\"name\": \"f\"}]", "null", &prompt),
                      VV_ERROR_UNSUPPORTED);
-    assert_int_equal(render(template, "[{\"role\": \"system\", \"content\": \"c\"}]", "null", "null",
-                            &prompt),
-                     VV_ERROR_INVALID);
+    assert_int_equal(
+        render(template, "[{\"role\": \"system\", \"content\": \"c\"}]", "null", "null", &prompt),
+        VV_ERROR_INVALID);
     vv_chat_template_free(template);
 }
 

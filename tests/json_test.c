@@ -15,8 +15,8 @@ static struct vv_error error;
 
 /* The parts of a text, a word for each; "!" at the end if it is refused. */
 static const char *parts_of(const char *text, size_t length) {
-    static const char *const names[] = {"end", "null", "false", "true", "", "", "", "",
-                                        "{",   "}",    "[",     "]"};
+    static const char *const names[] = {"end", "null", "false", "true", "",  "",
+                                        "",    "",     "{",     "}",    "[", "]"};
     static char out[4096];
     struct vv_json json = {.text = {text, length}};
     enum vv_json_part part = VV_JSON_NULL;
@@ -31,8 +31,8 @@ static const char *parts_of(const char *text, size_t length) {
             used += (size_t)snprintf(out + used, room, "%s!", gap);
         } else if (part == VV_JSON_INTEGER || part == VV_JSON_REAL) {
             used += (size_t)snprintf(out + used, room, "%s%s(%.*s)", gap,
-                                     part == VV_JSON_REAL ? "real" : "int",
-                                     (int)json.number.length, json.number.at);
+                                     part == VV_JSON_REAL ? "real" : "int", (int)json.number.length,
+                                     json.number.at);
         } else if (part == VV_JSON_STRING || part == VV_JSON_KEY) {
             used += (size_t)snprintf(out + used, room, "%s%s(%.*s)", gap,
                                      part == VV_JSON_KEY ? "key" : "str", (int)json.string.length,
@@ -70,8 +70,10 @@ static void escapes_are_resolved(void **state) {
     /* A surrogate without the other half has no text. */
     assert_string_equal(parts("\"\\ud83d\""), "str(\xef\xbf\xbd) end");
     assert_string_equal(parts("\"\\ude00x\""), "str(\xef\xbf\xbdx) end");
-    assert_string_equal(parts("\"\\ud83d\\u0041\""), "str(\xef\xbf\xbd" "A) end");
-    assert_string_equal(parts("\"\\ud83d\\ud83d\\ude00\""), "str(\xef\xbf\xbd\xf0\x9f\x98\x80) end");
+    assert_string_equal(parts("\"\\ud83d\\u0041\""), "str(\xef\xbf\xbd"
+                                                     "A) end");
+    assert_string_equal(parts("\"\\ud83d\\ud83d\\ude00\""),
+                        "str(\xef\xbf\xbd\xf0\x9f\x98\x80) end");
     struct vv_json json = {.text = {"\"a\\u0000b\"", 10}};
     enum vv_json_part part;
     assert_int_equal(vv_json_next(&json, &part, &error), VV_OK);
@@ -83,12 +85,16 @@ static void escapes_are_resolved(void **state) {
 static void what_is_no_json_is_refused(void **state) {
     (void)state;
     static const char *const wrong[] = {
-        "",       "nul",     "True",      "NaN",       "-",         "01",         "+1",      ".5",
-        "1.",     "1e",      "1e+",       "0x1",       "'a'",       "\"a",        "\"\\x\"", "\"\\u12\"",
-        "\"\t\"", "\"\x7f",  "[",         "[1",        "[1,]",      "[,1]",       "[1 2]",   "]",
-        "{",      "{\"a\"}", "{\"a\":}",  "{\"a\":1,}", "{a:1}",     "{1:2}",      "{\"a\" 1}", "{,}",
-        "[}",     "{]",      "1 2",       "[] []",     "\"\xff\"",  "\"\xc3\"",   "//",      "[1]x",
-        "\"a\nb\"", "{\"a\":1]", "[\"a\":1]", "\"\\u00g0\"", "\"\xed\xa0\x80\"", "tru", "--1",  "1.e5",
+        "",          "nul",       "True",       "NaN",         "-",
+        "01",        "+1",        ".5",         "1.",          "1e",
+        "1e+",       "0x1",       "'a'",        "\"a",         "\"\\x\"",
+        "\"\\u12\"", "\"\t\"",    "\"\x7f",     "[",           "[1",
+        "[1,]",      "[,1]",      "[1 2]",      "]",           "{",
+        "{\"a\"}",   "{\"a\":}",  "{\"a\":1,}", "{a:1}",       "{1:2}",
+        "{\"a\" 1}", "{,}",       "[}",         "{]",          "1 2",
+        "[] []",     "\"\xff\"",  "\"\xc3\"",   "//",          "[1]x",
+        "\"a\nb\"",  "{\"a\":1]", "[\"a\":1]",  "\"\\u00g0\"", "\"\xed\xa0\x80\"",
+        "tru",       "--1",       "1.e5",
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         const char *found = parts(wrong[i]);
@@ -98,7 +104,8 @@ static void what_is_no_json_is_refused(void **state) {
     }
     assert_string_equal(parts_of("\"a\0b\"", 5), "!");
     parts("[1, 2, x]");
-    assert_string_equal(error.message, "this is not JSON: something that begins no value at byte 7");
+    assert_string_equal(error.message,
+                        "this is not JSON: something that begins no value at byte 7");
 }
 
 static void depth_is_limited(void **state) {

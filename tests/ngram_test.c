@@ -1,7 +1,7 @@
 /*
  * Row numbers of the n-gram table of Qwen3.8-Flash-Next against the test vectors of its
- * specification (section 13), in one window, token by token, and in every split between. The table
- * has as many rows as the released one, all lying on one another.
+ * specification (section 13), in one window, token by token, and in every split between (case C046
+ * of docs/cases.md). The table has as many rows as the released one, all lying on one another.
  */
 #include "gguf/types.h"
 #include "op/ngram_embed/contract.h"
@@ -143,8 +143,40 @@ static void hash_of_the_first_bigram(void **state) {
     assert_int_equal(x.row_ids[1], 5046783289313790751);
 }
 
+/* The row of the first head of position 0 if the hash were a double. */
+static int64_t rounded_row(void) {
+    double a = (double)ids[0] * (double)multipliers[0],
+           b = (double)SEPARATOR * (double)multipliers[1];
+    return (int64_t)(((uint64_t)a ^ (uint64_t)b) % vocab[0]);
+}
+
+/* Products here are beyond 2^53: every variant keeps all of their bits, which doubles would not. */
+static void c046_hashes_are_exact_in_every_variant(void **state) {
+    (void)state;
+    assert_true((uint64_t)ids[0] * multipliers[0] > UINT64_C(1) << 53);
+    assert_int_not_equal(rounded_row(), want[0][0]);
+    size_t ran = 0;
+    for (const struct vv_variant *v = vv_ngram_embed.variants; v->name; v++) {
+        struct example x;
+        begin(&x);
+        x.window.rows = TOKENS;
+        for (int32_t p = 0; p < TOKENS; p++) {
+            x.token[p] = ids[p];
+            x.position[p] = p;
+            x.before[p] = p - 1;
+        }
+        if ((v->needs & ~vv_cpu_features()) == 0) {
+            assert_int_equal(v->run(&x.args, 0, vv_ngram_embed.units(&x.args)), VV_OK);
+            assert_memory_equal(x.row_ids, want, sizeof want);
+            ran++;
+        }
+    }
+    assert_true(ran > 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(c046_hashes_are_exact_in_every_variant),
         cmocka_unit_test(rows_of_the_specification),
         cmocka_unit_test(rows_do_not_depend_on_windows),
         cmocka_unit_test(hash_of_the_first_bigram),

@@ -81,7 +81,7 @@ static void texts_are_read(void **state) {
     assert_true(isinf(read("1e400")) && read("1e-400") == 0 && read("0e99999999999") == 0);
     assert_true(isinf(read("1e99999999999999999999")) && read("1e-99999999999999999999") == 0);
     assert_true(read("9007199254740993") == 9007199254740992.0);
-    static const char *const wrong[] = {"",    "-",   ".",   "1e",   "1e+", "e5",  " 1",  "1 ",
+    static const char *const wrong[] = {"",      "-",   ".",   "1e",  "1e+", "e5",   " 1",  "1 ",
                                         "1.2.3", "0x1", "inf", "1,5", "--1", "1e5.", "1_0", "+"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         double x;
@@ -149,9 +149,12 @@ static void integers_are_read(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_shortest_text_is_written), cmocka_unit_test(powers_of_two_are_short),
-        cmocka_unit_test(what_was_written_reads_back),  cmocka_unit_test(texts_are_read),
-        cmocka_unit_test(long_texts_are_read_exactly),  cmocka_unit_test(numbers_have_places),
+        cmocka_unit_test(the_shortest_text_is_written),
+        cmocka_unit_test(powers_of_two_are_short),
+        cmocka_unit_test(what_was_written_reads_back),
+        cmocka_unit_test(texts_are_read),
+        cmocka_unit_test(long_texts_are_read_exactly),
+        cmocka_unit_test(numbers_have_places),
         cmocka_unit_test(integers_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

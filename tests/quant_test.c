@@ -1,4 +1,6 @@
-/* Block formats: values as ggml decodes them, segments of rows in any order of blocks, bad scales.
+/*
+ * Block formats: values as ggml decodes them, segments of rows in any order of blocks, bad scales;
+ * case C021 of docs/cases.md.
  */
 #include "support/quant_golden.h"
 
@@ -167,11 +169,67 @@ static void bad_scales_in_odd_places(void **state) {
     assert_int_equal(vv_first_bad_block(vv_format(VV_TYPE_F32), value, 3), 1);
 }
 
+/* The sub-scale (of 16 values) of Q3_K that a bit of its twelve packed bytes belongs to: the
+ * nibbles of byte k are the low bits of k and k + 8; byte 8 + k has the high bits of k, k + 4, k +
+ * 8, k + 12.
+ */
+static size_t q3_k_scale_of(size_t bit) {
+    size_t byte = bit / 8, in_byte = bit % 8;
+    return byte < 8 ? byte + in_byte / 4 * 8 : byte - 8 + in_byte / 2 * 4;
+}
+
+static bool all_zero(const float *x) {
+    bool zero = true;
+    for (size_t i = 0; i < 16; i++) {
+        zero = zero && x[i] == 0;
+    }
+    return zero;
+}
+
+/* All twelve bytes count, the last one too: each bit changes its sub-scale's values and no others.
+ * That the values themselves are right is tested below. */
+static void c021_every_packed_scale_of_q3_k_counts(void **state) {
+    (void)state;
+    enum { SCALES = 96, PACKED = 12, BLOCK = 110 };
+    struct golden g = {0};
+    const struct vv_format *f = vv_format(VV_TYPE_Q3_K);
+    size_t rows, twelfth = 0, counted[PACKED] = {0};
+    const uint8_t *blocks = quant_golden_blocks(&g, FOLDER, f, &rows);
+    assert_int_equal(f->block_bytes, BLOCK);
+    for (size_t r = 0; r < rows; r++) {
+        float value[256], other[256];
+        f->decode(blocks + r * BLOCK, value, 256);
+        twelfth += blocks[r * BLOCK + SCALES + PACKED - 1] != 0;
+        for (size_t bit = 0; bit < 8 * PACKED; bit++) {
+            uint8_t block[BLOCK];
+            memcpy(block, blocks + r * BLOCK, BLOCK);
+            block[SCALES + bit / 8] ^= (uint8_t)(1u << bit % 8);
+            f->decode(block, other, 256);
+            for (size_t s = 0; s < 16; s++) {
+                const float *a = value + 16 * s, *b = other + 16 * s;
+                bool changed = memcmp(a, b, 16 * sizeof *a) != 0;
+                bool its_own = s == q3_k_scale_of(bit);
+                assert_true(changed ? its_own : !its_own || (all_zero(a) && all_zero(b)));
+                counted[bit / 8] += changed;
+            }
+        }
+    }
+    assert_true(twelfth > 0);
+    for (size_t k = 0; k < PACKED; k++) {
+        assert_true(counted[k] > 4 * rows);
+    }
+    golden_close(&g);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_are_ggmls),     cmocka_unit_test(sizes_are_the_files),
-        cmocka_unit_test(long_q2_0_is_q2_0),    cmocka_unit_test(segments_are_the_values),
-        cmocka_unit_test(bad_scales_are_found), cmocka_unit_test(bad_scales_in_odd_places),
+        cmocka_unit_test(c021_every_packed_scale_of_q3_k_counts),
+        cmocka_unit_test(values_are_ggmls),
+        cmocka_unit_test(sizes_are_the_files),
+        cmocka_unit_test(long_q2_0_is_q2_0),
+        cmocka_unit_test(segments_are_the_values),
+        cmocka_unit_test(bad_scales_are_found),
+        cmocka_unit_test(bad_scales_in_odd_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

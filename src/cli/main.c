@@ -1,8 +1,10 @@
 /* varve: the command. It uses the public interface of the library (varve.h) and nothing else. */
 #include "commands.h"
+#include "help.h"
 #include "interrupt.h"
 #include "output.h"
 #include "report.h"
+#include "varve.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +16,18 @@ static int (*const functions[COMMAND_COUNT])(const struct arguments *) = {
 };
 
 int command_help(const struct arguments *arguments) {
+    bool man = given(arguments, OPTION_man), completion = given(arguments, OPTION_completion);
+    if (man + completion + (arguments->operand_count > 0) > 1) {
+        return fail_use("a command, --man and --completion are three things to print: choose one");
+    }
+    if (man) {
+        help_manual();
+        return EXIT_DONE;
+    }
+    if (completion) {
+        (choice_of(arguments, OPTION_completion) == 0 ? help_bash : help_zsh)();
+        return EXIT_DONE;
+    }
     if (arguments->operand_count == 0) {
         help_program();
         return EXIT_DONE;
@@ -48,7 +62,11 @@ static enum command_id command_of(const char *word) {
 }
 
 int main(int count, char **words) {
+    struct varve_error error;
     interrupt_install();
+    if (varve_guard_mappings(&error) != VARVE_OK) {
+        return fail("%s", error.message);
+    }
     if (count < 2) {
         return fail_use("say what to do: varve run -m FILE \"Once upon a time\" "
                         "(varve --help lists the commands)");

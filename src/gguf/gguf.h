@@ -41,6 +41,9 @@ uint32_t vv_gguf_shard_count(const struct vv_gguf *g);             /* 1 if it is
 const char *vv_gguf_path(const struct vv_gguf *g, uint32_t shard); /* shard < shard_count */
 uint64_t vv_gguf_file_bytes(const struct vv_gguf *g);              /* of all shards together */
 
+/* False if opened with plain reads. */
+bool vv_gguf_mapped(const struct vv_gguf *g);
+
 /* Fails, naming the file, if one of the files was cut short or written to since it was opened: to
  * be called after each window, since mapped weights may have changed under it (base/file.h has the
  * guard that keeps the process alive until then). */

@@ -113,6 +113,10 @@ uint64_t vv_gguf_file_bytes(const struct vv_gguf *g) {
     return bytes;
 }
 
+bool vv_gguf_mapped(const struct vv_gguf *g) {
+    return g->shards[0].file.bytes != NULL;
+}
+
 int vv_gguf_check_unchanged(const struct vv_gguf *g, struct vv_error *error) {
     int code = VV_OK;
     for (uint32_t k = 0; k < g->shard_count && code == VV_OK; k++) {

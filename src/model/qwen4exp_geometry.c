@@ -102,7 +102,7 @@ static void attention(struct reader *r, struct qwen4exp *g) {
     g->index_heads = number(r, "attention.indexer.head_count", 1, COUNT_MAX);
     g->index_width = number(r, "attention.indexer.key_length", 1, COUNT_MAX);
     g->index_tokens = number(r, "attention.indexer.top_k", 1, COUNT_MAX);
-    if (g->heads % g->kv_heads != 0) {
+    if (r->code == VV_OK && g->heads % g->kv_heads != 0) {
         refuse(r, "attention.head_count", "is no multiple of attention.head_count_kv");
     }
     if (number_or(r, "attention.value_length", 1, COUNT_MAX, g->head_width) != g->head_width) {

@@ -27,6 +27,7 @@ struct slot {
 };
 
 struct vv_session {
+    const struct vv_gguf *mapped; /* the file, if weights may be read from its mapping; else NULL */
     const struct vv_family *family;
     const void *geometry;
     struct vv_session_options options;

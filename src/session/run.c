@@ -118,8 +118,20 @@ static void fill_mtp(const struct vv_window *trunk, struct vv_window *w, bool ob
 
 /* ---- running ---- */
 
+/* A file that changed under its weights is told in place of whatever came of that. */
+static int run_program(const struct vv_session *s, struct vv_program *program,
+                       struct vv_error *error) {
+    int code = vv_program_run(program, error);
+    struct vv_error changed;
+    if (s->mapped && vv_gguf_check_unchanged(s->mapped, &changed) != VV_OK) {
+        *error = changed;
+        code = changed.code;
+    }
+    return code;
+}
+
 static int run_pass(struct vv_session *s, struct pass *p, struct vv_error *error) {
-    int code = vv_program_run(p->program, error);
+    int code = run_program(s, p->program, error);
     if (code == VV_OK && p->logits) {
         size_t n = (size_t)p->forward.window->outputs * s->facts.vocabulary;
         s->device->calls->read(s->device, p->logits, p->forward.logits, n * sizeof(float));

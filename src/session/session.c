@@ -147,6 +147,7 @@ int vv_session_new(const struct vv_gguf *file, const struct vv_family *family, c
         free(slots);
         return vv_fail_memory(error, options->slots * sizeof *slots, "a session");
     }
+    s->mapped = vv_gguf_mapped(file) ? file : NULL;
     s->family = family;
     s->geometry = geometry;
     s->options = *options;

@@ -21,7 +21,8 @@ struct vv_row {
     bool output; /* its logits are wanted */
 };
 
-/* `file` and `geometry` must outlive the session. */
+/* `file` and `geometry` must outlive the session. Every run of a session with a mapped file ends
+ * with VV_ERROR_IO, naming the file, once that was cut short or written to. */
 int vv_session_new(const struct vv_gguf *file, const struct vv_family *family, const void *geometry,
                    const struct vv_session_options *options, struct vv_session **session,
                    struct vv_error *error);

@@ -20,9 +20,8 @@ int vv_chat_template_new(struct vv_text source, struct vv_text bos, struct vv_te
         return vv_fail_memory(error, sizeof *template, "a chat template");
     }
     int status = vv_value_string(&template->arena, bos, false, &template->bos, error);
-    status = status == VV_OK
-                 ? vv_value_string(&template->arena, eos, false, &template->eos, error)
-                 : status;
+    status = status == VV_OK ? vv_value_string(&template->arena, eos, false, &template->eos, error)
+                             : status;
     if (status == VV_OK && source.at) {
         status = vv_jinja_compile(source, &template->jinja, error);
     }
@@ -91,8 +90,8 @@ int vv_chat_template_replace(const struct vv_gguf *gguf, struct vv_text source,
                              struct vv_chat_template **out, struct vv_error *error) {
     struct vv_text bos, eos;
     int status = read_token(gguf, "tokenizer.ggml.bos_token_id", &bos, error);
-    status = status == VV_OK ? read_token(gguf, "tokenizer.ggml.eos_token_id", &eos, error)
-                             : status;
+    status =
+        status == VV_OK ? read_token(gguf, "tokenizer.ggml.eos_token_id", &eos, error) : status;
     return status == VV_OK ? vv_chat_template_new(source, bos, eos, out, error) : status;
 }
 
@@ -203,8 +202,8 @@ int vv_chat_template_render(const struct vv_chat_template *template, const struc
         status = vv_conversation_layout(&messages, chat, out, error);
     } else if (status == VV_OK) {
         status = make_variables(&arena, template, chat, &messages, &variables, error);
-        status = status == VV_OK ? render(template, chat, &messages, &variables, out, error)
-                                 : status;
+        status =
+            status == VV_OK ? render(template, chat, &messages, &variables, out, error) : status;
     }
     vv_arena_free(&arena);
     return status;

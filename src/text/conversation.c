@@ -86,8 +86,8 @@ static int read_arguments(struct vv_arena *arena, const struct vv_pair *pair, st
     if (!is_key(pair, "arguments") || pair->value.type != VV_VALUE_STRING) {
         return VV_OK;
     }
-    int status = vv_value_json(arena, vv_marked_text(pair->value.of.text), pair->value.data, &read,
-                               &reason);
+    int status =
+        vv_value_json(arena, vv_marked_text(pair->value.of.text), pair->value.data, &read, &reason);
     if (status == VV_ERROR_MEMORY) {
         *error = reason;
         return status;
@@ -178,8 +178,7 @@ static bool read_plain(const struct vv_value *message, struct vv_chat_message *o
 }
 
 static bool has_items(const struct vv_value *list) {
-    return list->type != VV_VALUE_NONE &&
-           (list->type != VV_VALUE_LIST || list->of.list->count > 0);
+    return list->type != VV_VALUE_NONE && (list->type != VV_VALUE_LIST || list->of.list->count > 0);
 }
 
 static int read_plain_messages(const struct vv_value *messages, struct vv_chat_message *out,
@@ -214,8 +213,8 @@ int vv_conversation_layout(const struct vv_value *messages, const struct vv_chat
         return vv_fail_memory(error, count * sizeof *plain, "the messages of a conversation");
     }
     int status = read_plain_messages(messages, plain, error);
-    status = status == VV_OK ? vv_chat_layout_qwen4exp(plain, count, &options, &spans, error)
-                             : status;
+    status =
+        status == VV_OK ? vv_chat_layout_qwen4exp(plain, count, &options, &spans, error) : status;
     status = status == VV_OK ? vv_prompt_new(spans.at, spans.count, out, error) : status;
     vv_spans_free(&spans);
     free(plain);

@@ -6,12 +6,12 @@
 
 /* What may come next. */
 enum expect {
-    A_VALUE,          /* at the beginning, and behind ':' or the ',' of an array */
-    A_VALUE_OR_END,   /* behind '[' */
-    A_KEY,            /* behind the ',' of an object */
-    A_KEY_OR_END,     /* behind '{' */
-    A_COMMA_OR_END,   /* behind a value within an array or object */
-    NOTHING,          /* behind the outermost value */
+    A_VALUE,        /* at the beginning, and behind ':' or the ',' of an array */
+    A_VALUE_OR_END, /* behind '[' */
+    A_KEY,          /* behind the ',' of an object */
+    A_KEY_OR_END,   /* behind '{' */
+    A_COMMA_OR_END, /* behind a value within an array or object */
+    NOTHING,        /* behind the outermost value */
 };
 
 static int refuse(const struct vv_json *json, const char *what, struct vv_error *error) {
@@ -53,14 +53,15 @@ static int close_nest(struct vv_json *json, enum vv_json_part *part) {
 
 /* ---- Strings ---- */
 
-/* The four digits of an escape \uXXXX, which `at` is behind the 'u' of; -1 if they are not there. */
+/* The four digits of an escape \uXXXX, which `at` is behind the 'u' of; -1 if they are not there.
+ */
 static long read_hex(struct vv_json *json) {
     long value = 0;
     for (int i = 0; i < 4; i++, json->at++) {
         int c = peek(json);
-        int digit = c >= '0' && c <= '9'                  ? c - '0'
+        int digit = c >= '0' && c <= '9'                     ? c - '0'
                     : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
-                                                          : -1;
+                                                             : -1;
         if (c < 0 || digit < 0) {
             return -1;
         }

@@ -29,11 +29,11 @@ enum vv_json_part {
 /* Begin with {.text = …}; vv_bytes_free(&json.string) at the end. */
 struct vv_json {
     struct vv_text text;
-    size_t at;               /* bytes read */
-    struct vv_text number;   /* of the last part, within `text` */
-    struct vv_bytes string;  /* of the last part; may hold zeros */
-    unsigned depth;          /* open arrays and objects */
-    unsigned char expect;    /* inside of json.c */
+    size_t at;                  /* bytes read */
+    struct vv_text number;      /* of the last part, within `text` */
+    struct vv_bytes string;     /* of the last part; may hold zeros */
+    unsigned depth;             /* open arrays and objects */
+    unsigned char expect;       /* inside of json.c */
     bool object[VV_JSON_DEPTH]; /* whether each of the open ones is an object */
 };
 

@@ -16,5 +16,6 @@ bool vv_is_printable(uint32_t character); /* needs no escape in repr */
 
 enum vv_case { VV_UPPER, VV_LOWER, VV_TITLE };
 
-/* A character in that case, 1 to 3 of them. (Lower case has no rule for a sigma that ends a word.) */
+/* A character in that case, 1 to 3 of them. (Lower case has no rule for a sigma that ends a word.)
+ */
 size_t vv_to_case(enum vv_case wanted, uint32_t character, uint32_t out[3]);

@@ -82,7 +82,8 @@ size_t vv_number_print(double x, char out[VV_NUMBER_ROOM]) {
     if (x > 1.7976931348623157e308) {
         return (size_t)snprintf(out, VV_NUMBER_ROOM, "%sinf", sign);
     }
-    struct decimal d = x > 0 ? shortest(x) : (struct decimal){.digits = "0", .count = 1, .point = 1};
+    struct decimal d =
+        x > 0 ? shortest(x) : (struct decimal){.digits = "0", .count = 1, .point = 1};
     size_t used = (size_t)snprintf(out, VV_NUMBER_ROOM, "%s", sign);
     int exponent = d.point - 1;
     if (exponent < -4 || exponent >= 16) {
@@ -116,8 +117,8 @@ size_t vv_number_format(double x, char conversion, int places, bool alternate,
     size_t length = (size_t)snprintf(text, sizeof text, format, places, x), used = 0;
     for (size_t i = 0; i < length; i++) { /* the locale's point, whatever its length, is one '.' */
         unsigned char c = (unsigned char)text[i];
-        bool own = is_digit(text[i]) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '+' ||
-                   c == '-';
+        bool own =
+            is_digit(text[i]) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '+' || c == '-';
         if (own) {
             out[used++] = text[i];
         } else if (used == 0 || out[used - 1] != '.') {

@@ -1,11 +1,11 @@
 /* The golden renderings of four chat templates, text and ids: conformance_chat FIXTURES */
+#include "conformance/vocabulary.h"
 #include "text/chat_template.h"
 #include "text/jinja/jinja.h"
-#include "conformance/vocabulary.h"
 
 struct run {
     const struct vv_tokenizer *tokenizer;
-    struct vv_jinja *jinja;             /* the template as it is */
+    struct vv_jinja *jinja;            /* the template as it is */
     struct vv_chat_template *template; /* the same, for conversations */
     struct vv_text bos;
     size_t passed, failed;

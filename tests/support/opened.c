@@ -4,17 +4,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct opened open_model(const char *name) {
+struct opened open_path(const char *path, bool read) {
     struct opened o;
     struct varve_error error = {0};
-    char path[500];
-    snprintf(path, sizeof path, "%s/tests/data/%s", VARVE_SOURCE_DIR, name);
-    if (varve_file_open(path, false, &o.file, &error) != VARVE_OK ||
+    if (varve_file_open(path, read, &o.file, &error) != VARVE_OK ||
         varve_model_open(o.file, NULL, NULL, &o.model, &error) != VARVE_OK) {
         fail_msg("%s", error.message);
     }
     varve_model_info(o.model, &o.info);
     return o;
+}
+
+struct opened open_model(const char *name) {
+    char path[500];
+    snprintf(path, sizeof path, "%s/tests/data/%s", VARVE_SOURCE_DIR, name);
+    return open_path(path, false);
+}
+
+void refuse_path(const char *path, const char *const *words) {
+    struct varve_file *file = NULL;
+    struct varve_model *model = NULL;
+    struct varve_error error = {0};
+    if (varve_file_open(path, false, &file, &error) == VARVE_OK &&
+        varve_model_open(file, NULL, NULL, &model, &error) == VARVE_OK) {
+        fail_msg("%s is not refused, which should be for \"%s\"", path, words[0]);
+    }
+    varve_file_close(file);
+    message_has(&error, words);
+}
+
+void message_has(const struct varve_error *error, const char *const *words) {
+    for (; *words; words++) {
+        if (!strstr(error->message, *words)) {
+            fail_msg("\"%s\" is not in: %s", *words, error->message);
+        }
+    }
 }
 
 void close_model(struct opened *opened) {
@@ -66,6 +90,15 @@ void advance(struct varve_session *session, const struct opened *opened, uint32_
     if (code != VARVE_OK) {
         fail_msg("%s", error.message);
     }
+}
+
+float *logits_of(const struct opened *opened, const struct varve_session_options *options,
+                 const int32_t *tokens, size_t count) {
+    float *logits = malloc(count * opened->info.vocabulary * sizeof *logits);
+    struct varve_session *session = open_session(opened, options);
+    advance(session, opened, 0, tokens, count, logits);
+    varve_session_close(session);
+    return logits;
 }
 
 void *state_of(struct varve_session *session, uint32_t slot, size_t *bytes) {

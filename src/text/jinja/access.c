@@ -38,9 +38,10 @@ static bool is_any_of(struct vv_text name, const char *const *names /* NULL ends
 }
 
 /* Methods of Python's dicts and lists that change them, and so are not there. */
-static const char *const changing_dicts[] = {"clear", "pop", "popitem", "setdefault", "update", NULL};
-static const char *const changing_lists[] = {"append", "extend", "insert", "remove", "reverse",
-                                             "sort",   NULL};
+static const char *const changing_dicts[] = {"clear",      "pop",    "popitem",
+                                             "setdefault", "update", NULL};
+static const char *const changing_lists[] = {"append",  "extend", "insert", "remove",
+                                             "reverse", "sort",   NULL};
 
 int vv_jinja_refuse_undefined(struct vv_jinja_run *run, const struct vv_value *value) {
     const struct vv_jinja_node *node = value->of.node;
@@ -54,8 +55,7 @@ int vv_jinja_refuse_undefined(struct vv_jinja_run *run, const struct vv_value *v
         return vv_jinja_refuse(run, "'%.*s' is undefined", VV_JINJA_SHOW(node->name));
     }
     if (kind == VV_NODE_PARAMETER) {
-        return vv_jinja_refuse(run, "the parameter '%.*s' is not given",
-                               VV_JINJA_SHOW(node->name));
+        return vv_jinja_refuse(run, "the parameter '%.*s' is not given", VV_JINJA_SHOW(node->name));
     }
     if (kind == VV_NODE_ITEM && node->b->value.type == VV_VALUE_STRING) {
         struct vv_text key = vv_marked_text(node->b->value.of.text);
@@ -74,8 +74,10 @@ static const struct vv_jinja_builtin *methods_of(const struct vv_value *value) {
     case VV_VALUE_DICT:
         return vv_jinja_dict_methods;
     case VV_VALUE_LIST:
-    case VV_VALUE_TUPLE:
         return vv_jinja_list_methods;
+    case VV_VALUE_TUPLE:
+    case VV_VALUE_RANGE:
+        return vv_jinja_tuple_methods;
     case VV_VALUE_LOOP:
         return vv_jinja_loop_methods;
     default:
@@ -128,9 +130,8 @@ int vv_jinja_attribute(struct vv_jinja_run *run, const struct vv_value *value, s
     }
     int status = find_method(run, value, name, node, out);
     if (status == VV_OK && out->type == VV_VALUE_UNDEFINED && value->type == VV_VALUE_DICT) {
-        const struct vv_value *found = is_any_of(name, changing_dicts)
-                                           ? NULL
-                                           : vv_dict_find_text(value->of.dict, name);
+        const struct vv_value *found =
+            is_any_of(name, changing_dicts) ? NULL : vv_dict_find_text(value->of.dict, name);
         *out = found ? *found : *out;
         return VV_OK;
     }
@@ -257,14 +258,14 @@ static int resolve(struct vv_jinja_run *run, const struct vv_value bounds[3], si
     }
     bool up = step > 0;
     int64_t low = up ? 0 : -1, high = up ? count : count - 1;
-    int64_t start = bounds[0].type == VV_VALUE_NONE ? (up ? low : high)
-                                                    : clamp(parts[0], count, low, high);
-    int64_t stop = bounds[1].type == VV_VALUE_NONE ? (up ? high : low)
-                                                   : clamp(parts[1], count, low, high);
+    int64_t start =
+        bounds[0].type == VV_VALUE_NONE ? (up ? low : high) : clamp(parts[0], count, low, high);
+    int64_t stop =
+        bounds[1].type == VV_VALUE_NONE ? (up ? high : low) : clamp(parts[1], count, low, high);
     int64_t distance = up ? stop - start : start - stop;
     uint64_t stride = up ? (uint64_t)step : (uint64_t)0 - (uint64_t)step;
-    *out = (struct range){start, step, distance > 0 ? (size_t)(((uint64_t)distance - 1) / stride + 1)
-                                                    : 0};
+    *out = (struct range){start, step,
+                          distance > 0 ? (size_t)(((uint64_t)distance - 1) / stride + 1) : 0};
     return VV_OK;
 }
 
@@ -332,6 +333,5 @@ int vv_jinja_slice(struct vv_jinja_run *run, const struct vv_value *value,
     if (status != VV_OK) {
         return status;
     }
-    return list ? slice_list(run, value, range, out)
-                : slice_text(run, value->of.text, range, out);
+    return list ? slice_list(run, value, range, out) : slice_text(run, value->of.text, range, out);
 }

@@ -46,8 +46,8 @@ static int order_digits(struct vv_text a, struct vv_text b) {
     if (negative != (b.at[0] == '-')) {
         return negative ? -1 : 1;
     }
-    int order = a.length != b.length ? (a.length > b.length) - (a.length < b.length)
-                                     : vv_text_order(a, b);
+    int order =
+        a.length != b.length ? (a.length > b.length) - (a.length < b.length) : vv_text_order(a, b);
     return negative ? -order : order;
 }
 
@@ -183,8 +183,8 @@ int vv_compute(enum vv_operator op, const struct vv_value *a, const struct vv_va
                struct vv_value *out, struct vv_error *error) {
     int64_t i, k;
     bool data = a->data || b->data;
-    bool whole = vv_value_as_integer(a, &i) & vv_value_as_integer(b, &k);
-    if (whole && op != VV_DIVIDE && (op != VV_POWER || k >= 0)) {
+    bool whole_a = vv_value_as_integer(a, &i), whole_b = vv_value_as_integer(b, &k);
+    if (whole_a && whole_b && op != VV_DIVIDE && (op != VV_POWER || k >= 0)) {
         *out = vv_value_integer(0, data);
         return compute_integers(op, i, k, &out->of.integer, error);
     }

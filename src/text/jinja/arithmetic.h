@@ -2,7 +2,8 @@
 #pragma once
 #include "text/jinja/value.h"
 
-/* An order of bools, integers (big ones too) and reals; all NaN are equal, and behind all others. */
+/* An order of bools, integers (big ones too) and reals; all NaN are equal, and behind all others.
+ */
 int vv_number_order(const struct vv_value *a, const struct vv_value *b);
 
 enum vv_operator {

@@ -89,8 +89,8 @@ int vv_jinja_apply_test(struct vv_jinja_run *run, struct vv_text name,
     return status;
 }
 
-int vv_jinja_want_integer(struct vv_jinja_run *run, const struct vv_value *value,
-                          int64_t otherwise, int64_t *out) {
+int vv_jinja_want_integer(struct vv_jinja_run *run, const struct vv_value *value, int64_t otherwise,
+                          int64_t *out) {
     if (!vv_is_given(value)) {
         *out = otherwise;
         return VV_OK;

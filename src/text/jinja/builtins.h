@@ -36,10 +36,9 @@ vv_jinja_function vv_jinja_map, vv_jinja_select, vv_jinja_reject, vv_jinja_selec
 vv_jinja_function vv_jinja_length_of, vv_jinja_first, vv_jinja_last, vv_jinja_to_list,
     vv_jinja_reverse, vv_jinja_batch, vv_jinja_slice_filter, vv_jinja_items_filter,
     vv_jinja_list_index, vv_jinja_list_count, vv_jinja_copy;
-vv_jinja_function vv_jinja_dict_get, vv_jinja_dict_keys, vv_jinja_dict_values,
-    vv_jinja_dict_items;
-vv_jinja_function vv_jinja_sort, vv_jinja_dictsort, vv_jinja_unique, vv_jinja_groupby,
-    vv_jinja_min, vv_jinja_max;
+vv_jinja_function vv_jinja_dict_get, vv_jinja_dict_keys, vv_jinja_dict_values, vv_jinja_dict_items;
+vv_jinja_function vv_jinja_sort, vv_jinja_dictsort, vv_jinja_unique, vv_jinja_groupby, vv_jinja_min,
+    vv_jinja_max;
 
 /* loop.c */
 vv_jinja_function vv_jinja_loop_cycle, vv_jinja_loop_changed;

@@ -20,9 +20,9 @@ int vv_jinja_attr(struct vv_jinja_run *run, const struct vv_jinja_call *call,
                   struct vv_value *out) {
     const struct vv_marked *name;
     int status = vv_jinja_want_text(run, &call->values[1], &name);
-    status = status == VV_OK ? vv_jinja_attribute(run, &call->values[0], vv_marked_text(name), NULL,
-                                                  out)
-                             : status;
+    status = status == VV_OK
+                 ? vv_jinja_attribute(run, &call->values[0], vv_marked_text(name), NULL, out)
+                 : status;
     if (status == VV_OK && call->values[0].type == VV_VALUE_DICT && out->type != VV_VALUE_METHOD) {
         *out = (struct vv_value){.type = VV_VALUE_UNDEFINED};
     }
@@ -88,8 +88,7 @@ static int map_attribute(struct vv_jinja_run *run, const struct vv_jinja_call *c
     return status;
 }
 
-int vv_jinja_map(struct vv_jinja_run *run, const struct vv_jinja_call *call,
-                 struct vv_value *out) {
+int vv_jinja_map(struct vv_jinja_run *run, const struct vv_jinja_call *call, struct vv_value *out) {
     const struct vv_value *items;
     struct vv_value attribute = named(call, "attribute");
     struct applied filter;
@@ -114,7 +113,8 @@ int vv_jinja_map(struct vv_jinja_run *run, const struct vv_jinja_call *call,
 
 /* ---- select and its relatives ---- */
 
-/* The items, or attributes of the items, for which a test (or truth, if none is named) is `wanted`. */
+/* The items, or attributes of the items, for which a test (or truth, if none is named) is `wanted`.
+ */
 static int choose(struct vv_jinja_run *run, const struct vv_jinja_call *call, bool by_attribute,
                   bool wanted, struct vv_value *out) {
     const struct vv_value *items;
@@ -133,8 +133,8 @@ static int choose(struct vv_jinja_run *run, const struct vv_jinja_call *call, bo
     }
     for (size_t i = 0; status == VV_OK && i < count; i++) {
         struct vv_value value;
-        status = vv_jinja_path(run, &items[i], by_attribute ? &call->values[1] : &no_path, NULL,
-                               &value);
+        status =
+            vv_jinja_path(run, &items[i], by_attribute ? &call->values[1] : &no_path, NULL, &value);
         bool holds = status == VV_OK && vv_jinja_truth(&value);
         if (status == VV_OK && test.values) {
             test.values[0] = value;

@@ -16,9 +16,8 @@ static int copy_source(struct vv_jinja *template, struct vv_text source, struct 
     struct vv_bytes bytes = {0};
     int status = vv_utf8_feed(&stream, source.at, source.length, &bytes, error);
     status = status == VV_OK ? vv_utf8_end(&stream, &bytes, error) : status;
-    char *copy = status == VV_OK
-                     ? vv_arena_take(&template->arena, bytes.length + 1, 1, error)
-                     : NULL;
+    char *copy =
+        status == VV_OK ? vv_arena_take(&template->arena, bytes.length + 1, 1, error) : NULL;
     size_t length = 0;
     for (size_t i = 0; copy && i < bytes.length; i++) {
         bool pair = bytes.at[i] == '\r' && i + 1 < bytes.length && bytes.at[i + 1] == '\n';

@@ -2,7 +2,8 @@
 #pragma once
 #include "text/jinja/tree.h"
 
-/* Fills template->body from template->source. On failure `*wrong` is the byte where it went wrong. */
+/* Fills template->body from template->source. On failure `*wrong` is the byte where it went wrong.
+ */
 int vv_jinja_parse(struct vv_jinja *template, size_t *wrong, struct vv_error *error);
 
 /* Puts the line and column of that byte, and `where` behind it, in front of the sentence. */

@@ -2,8 +2,7 @@
 
 /* ---- Variables ---- */
 
-struct vv_jinja_frame *vv_jinja_open_frame(struct vv_jinja_run *run,
-                                           struct vv_jinja_frame *outer) {
+struct vv_jinja_frame *vv_jinja_open_frame(struct vv_jinja_run *run, struct vv_jinja_frame *outer) {
     struct vv_jinja_frame *frame = vv_arena_take(&run->arena, 1, sizeof *frame, run->error);
     if (frame) {
         *frame = (struct vv_jinja_frame){.outer = outer};
@@ -155,7 +154,8 @@ static int capture_scope(struct vv_jinja_run *run, const struct vv_jinja_node *b
     return status;
 }
 
-/* The filters that `node` is, or none, applied to the text of a block: the innermost has no operand. */
+/* The filters that `node` is, or none, applied to the text of a block: the innermost has no
+ * operand. */
 static int filter_text(struct vv_jinja_run *run, const struct vv_jinja_node *node,
                        struct vv_value *text) {
     if (!node) {

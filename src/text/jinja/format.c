@@ -13,6 +13,7 @@ struct values {
     const struct vv_value *items;
     size_t count, next;
     const struct vv_dict *named; /* or NULL */
+    bool may_be_left;            /* values that the format does not use are no error */
 };
 
 /* One conversion: %(name)-08.3f */
@@ -143,8 +144,8 @@ static int write_number(struct vv_jinja_run *run, const struct field *field,
                          field->places < 0 ? 6 : field->places, field->alternate, text);
     }
     const char *sign = negative ? "-" : field->plus ? "+" : field->blank ? " " : "";
-    const struct vv_marked *marked = vv_marked_new(
-        &run->arena, (struct vv_text){text, strlen(text)}, value->data, run->error);
+    const struct vv_marked *marked =
+        vv_marked_new(&run->arena, (struct vv_text){text, strlen(text)}, value->data, run->error);
     return marked ? write_padded(run, field, sign, marked, true, out) : run->error->code;
 }
 
@@ -184,8 +185,7 @@ static int write_field(struct vv_jinja_run *run, struct values *values, const ch
         (*at)++;
         field.places = (int)read_width(at, end);
     }
-    if (status != VV_OK || *at == end || field.width >= WIDEST ||
-        field.places > VV_NUMBER_PLACES) {
+    if (status != VV_OK || *at == end || field.width >= WIDEST || field.places > VV_NUMBER_PLACES) {
         return status == VV_OK ? refuse_field(run) : status;
     }
     field.conversion = *(*at)++;
@@ -215,7 +215,7 @@ static int format(struct vv_jinja_run *run, const struct vv_marked *text, struct
         at = field ? field + 1 : end;
         status = status == VV_OK && field ? write_field(run, values, &at, end, buffer) : status;
     }
-    if (status == VV_OK && !values->named && values->next < values->count) {
+    if (status == VV_OK && !values->may_be_left && values->next < values->count) {
         return vv_jinja_refuse(run, "there are more values than the format needs");
     }
     return status == VV_OK ? vv_jinja_finish(run, buffer, out) : status;
@@ -223,13 +223,15 @@ static int format(struct vv_jinja_run *run, const struct vv_marked *text, struct
 
 int vv_jinja_format(struct vv_jinja_run *run, const struct vv_marked *text,
                     const struct vv_value *arguments, struct vv_value *out) {
-    struct values values = {arguments, 1, 0, NULL};
+    struct values values = {.items = arguments, .count = 1};
     if (arguments->type == VV_VALUE_TUPLE) {
         values.items = vv_list_items(arguments->of.list);
         values.count = arguments->of.list->count;
     } else if (arguments->type == VV_VALUE_DICT) {
         values.named = arguments->of.dict;
     }
+    values.may_be_left = arguments->type == VV_VALUE_DICT || arguments->type == VV_VALUE_LIST ||
+                         arguments->type == VV_VALUE_RANGE || arguments->type == VV_VALUE_UNDEFINED;
     return format(run, text, &values, out);
 }
 
@@ -242,7 +244,7 @@ static int named_dict(struct vv_jinja_run *run, const struct vv_jinja_call *call
 
 int vv_jinja_format_filter(struct vv_jinja_run *run, const struct vv_jinja_call *call,
                            struct vv_value *out) {
-    struct values values = {call->values + 1, call->count - 1, 0, NULL};
+    struct values values = {.items = call->values + 1, .count = call->count - 1};
     struct vv_value dict;
     const struct vv_marked *text;
     if (call->named_count > 0 && values.count > 0) {
@@ -252,6 +254,7 @@ int vv_jinja_format_filter(struct vv_jinja_run *run, const struct vv_jinja_call 
     if (status == VV_OK && call->named_count > 0) {
         status = named_dict(run, call, &dict);
         values.named = dict.of.dict;
+        values.may_be_left = true;
     }
     return status == VV_OK ? format(run, text, &values, out) : status;
 }

@@ -52,12 +52,13 @@ static int push_number(struct reader *r, enum vv_json_part part) {
 
 /* Makes one value of all since the innermost array or object began. */
 static int close_nest(struct reader *r, bool object) {
-    size_t begin = r->opened[r->json.depth];
+    size_t begin = r->opened[r->json.depth], count = r->count - begin;
+    const struct vv_value *inside = count > 0 ? r->values + begin : NULL;
     struct vv_value value;
-    int status = object ? vv_value_dict(r->arena, (const struct vv_pair *)(r->values + begin),
-                                        (r->count - begin) / 2, r->data, &value, r->error)
-                        : vv_value_list(r->arena, VV_VALUE_LIST, r->values + begin,
-                                        r->count - begin, r->data, &value, r->error);
+    int status =
+        object ? vv_value_dict(r->arena, (const struct vv_pair *)inside, count / 2, r->data, &value,
+                               r->error)
+               : vv_value_list(r->arena, VV_VALUE_LIST, inside, count, r->data, &value, r->error);
     r->count = begin;
     return status == VV_OK ? push(r, value) : status;
 }

@@ -38,17 +38,16 @@ int vv_jinja_range(struct vv_jinja_run *run, const struct vv_jinja_call *call,
 /* ---- dict, namespace ---- */
 
 /* The pairs of a dict, or of a list of pairs. */
-static int add_pairs(struct vv_jinja_run *run, const struct vv_value *value,
-                     struct vv_pair **pairs, size_t *count, size_t more) {
+static int add_pairs(struct vv_jinja_run *run, const struct vv_value *value, struct vv_pair **pairs,
+                     size_t *count, size_t more) {
     const struct vv_value *items = NULL;
     size_t given = value->type == VV_VALUE_DICT ? value->of.dict->count : 0;
     int status = VV_OK;
     if (value->type != VV_VALUE_DICT) {
         status = vv_jinja_items(run, value, &items, &given);
     }
-    *pairs = status == VV_OK
-                 ? vv_arena_take(&run->arena, given + more, sizeof **pairs, run->error)
-                 : NULL;
+    *pairs = status == VV_OK ? vv_arena_take(&run->arena, given + more, sizeof **pairs, run->error)
+                             : NULL;
     status = *pairs ? VV_OK : run->error->code;
     for (size_t i = 0; status == VV_OK && i < given; i++) {
         if (!items) {
@@ -76,14 +75,16 @@ int vv_jinja_make_dict(struct vv_jinja_run *run, const struct vv_jinja_call *cal
     if (call->count > 1) {
         return vv_jinja_refuse(run, "this takes one plain argument at most");
     }
+    if (call->count == 1 && call->values[0].type == VV_VALUE_UNDEFINED) {
+        return vv_jinja_refuse_undefined(run, &call->values[0]);
+    }
     int status = add_pairs(run, call->count ? &call->values[0] : &nothing, &pairs, &count,
                            call->named_count);
     for (size_t i = 0; status == VV_OK && i < call->named_count; i++) {
         status = vv_jinja_named_pair(run, &call->named[i], &pairs[count++]);
     }
-    return status == VV_OK
-               ? vv_value_dict(&run->arena, pairs, count, false, out, run->error)
-               : status;
+    return status == VV_OK ? vv_value_dict(&run->arena, pairs, count, false, out, run->error)
+                           : status;
 }
 
 int vv_jinja_make_namespace(struct vv_jinja_run *run, const struct vv_jinja_call *call,
@@ -95,7 +96,7 @@ int vv_jinja_make_namespace(struct vv_jinja_run *run, const struct vv_jinja_call
     if (!space) {
         return run->error->code;
     }
-    *space = (struct vv_jinja_namespace){{.outer = NULL}};
+    *space = (struct vv_jinja_namespace){.data = false};
     for (size_t i = 0; status == VV_OK && i < dict.of.dict->count; i++) {
         const struct vv_pair *pair = &dict.of.dict->pairs[i];
         struct vv_text name = {"", 0};
@@ -105,6 +106,7 @@ int vv_jinja_make_namespace(struct vv_jinja_run *run, const struct vv_jinja_call
         if (name.length == 0 || name.at[0] == '_') {
             return vv_jinja_refuse(run, "a name in a namespace cannot begin with '_'");
         }
+        space->data = space->data || vv_marked_any_data(pair->key.of.text);
         status = vv_jinja_set_in(run, &space->members, name, &pair->value);
     }
     *out = (struct vv_value){.type = VV_VALUE_NAMESPACE, .of.space = space};
@@ -120,11 +122,10 @@ int vv_jinja_raise_exception(struct vv_jinja_run *run, const struct vv_jinja_cal
     if (call->count + call->named_count != 1) {
         return vv_jinja_refuse(run, "'raise_exception' takes one message");
     }
-    int status =
-        vv_jinja_text(run, call->count ? &call->values[0] : &call->named[0].value, &text);
-    return status == VV_OK ? vv_jinja_refuse(run, "%.*s", (int)text->length & 0xffff,
-                                             vv_marked_bytes(text))
-                           : status;
+    int status = vv_jinja_text(run, call->count ? &call->values[0] : &call->named[0].value, &text);
+    return status == VV_OK
+               ? vv_jinja_refuse(run, "%.*s", (int)text->length & 0xffff, vv_marked_bytes(text))
+               : status;
 }
 
 /* ---- strftime_now ---- */

@@ -1,8 +1,8 @@
 /*
  * Chat templates: the Jinja language, in the environment in which transformers renders them
  * (trim_blocks and lstrip_blocks, {% break %} and {% continue %}, {% generation %}, tojson without
- * HTML escapes, raise_exception, strftime_now), and from_json. docs/templates.md lists what there is
- * and where it differs from Python's.
+ * HTML escapes, raise_exception, strftime_now), and from_json. README.md lists what there is and
+ * where it differs.
  *
  * A template comes from a model file, so it is not trusted: it sees nothing but the values it is
  * given, it can change none of them, and its time, memory, depth and output are limited.
@@ -26,7 +26,8 @@ void vv_jinja_free(struct vv_jinja *template); /* NULL is let be */
 
 /* 0 stands for the default. */
 struct vv_jinja_limits {
-    uint64_t steps; /* 100 million: what is evaluated, and 64 bytes or an item that are gone through */
+    uint64_t
+        steps; /* 100 million: what is evaluated, and 64 bytes or an item that are gone through */
     unsigned depth; /* 600: expressions, blocks, calls and data within one another; 1 MB of stack */
     size_t memory;  /* 1 GB, of all that is made on the way */
     size_t output;  /* 256 MB */
@@ -54,9 +55,9 @@ struct vv_jinja_rendering {
 };
 
 /*
- * `variables` is a dict, which the template sees by its keys. `options` may be NULL. VV_ERROR_INVALID
- * (with line and column): the template refuses (raise_exception), does what is not possible, or
- * needs more than the limits.
+ * `variables` is a dict, which the template sees by its keys. `options` may be NULL.
+ * VV_ERROR_INVALID (with line and column): the template refuses (raise_exception), does what is not
+ * possible, or needs more than the limits.
  */
 int vv_jinja_render(const struct vv_jinja *template, const struct vv_value *variables,
                     const struct vv_jinja_options *options, struct vv_jinja_rendering *out,

@@ -34,8 +34,8 @@ static int write_indented(struct vv_jinja_run *run, const struct vv_list *lines,
         const struct vv_marked *line = vv_list_items(lines)[i].of.text;
         bool indent = i == 0 ? first : blank || line->length > 0;
         status = i > 0 ? vv_buffer_add(buffer, "\n", 1, false, run->error) : VV_OK;
-        status = status == VV_OK && indent ? vv_buffer_add_marked(buffer, step, run->error)
-                                           : status;
+        status =
+            status == VV_OK && indent ? vv_buffer_add_marked(buffer, step, run->error) : status;
         status = status == VV_OK ? vv_buffer_add_marked(buffer, line, run->error) : status;
     }
     return status;
@@ -50,9 +50,8 @@ int vv_jinja_indent(struct vv_jinja_run *run, const struct vv_jinja_call *call,
     status = status == VV_OK ? indentation(run, &call->values[1], &step) : status;
     /* With a line end behind it, so that a last empty line counts. */
     status = status == VV_OK ? vv_jinja_own_text(run, "\n", &newline) : status;
-    status = status == VV_OK
-                 ? vv_jinja_operate(run, VV_ADD, &call->values[0], &newline, &ended)
-                 : status;
+    status = status == VV_OK ? vv_jinja_operate(run, VV_ADD, &call->values[0], &newline, &ended)
+                             : status;
     if (status != VV_OK) {
         return status;
     }
@@ -80,8 +79,8 @@ int vv_jinja_truncate(struct vv_jinja_run *run, const struct vv_jinja_call *call
     const struct vv_value *kill = &call->values[2];
     struct vv_value dots;
     int64_t length, leeway;
-    int status = vv_jinja_want_text(run, &call->values[0], &text);
-    status = status == VV_OK ? vv_jinja_own_text(run, "...", &dots) : status;
+    size_t whole;
+    int status = vv_jinja_own_text(run, "...", &dots);
     status = status == VV_OK ? vv_jinja_want_integer(run, &call->values[1], 255, &length) : status;
     status = status == VV_OK ? vv_jinja_want_integer(run, &call->values[4], 5, &leeway) : status;
     if (status == VV_OK) {
@@ -93,8 +92,12 @@ int vv_jinja_truncate(struct vv_jinja_run *run, const struct vv_jinja_call *call
     }
     int64_t most;
     if (status != VV_OK || __builtin_add_overflow(length, leeway, &most) ||
-        (int64_t)text->characters <= most) {
+        (vv_jinja_length(&call->values[0], &whole) && (int64_t)whole <= most)) {
         *out = call->values[0];
+        return status;
+    }
+    status = vv_jinja_want_text(run, &call->values[0], &text);
+    if (status != VV_OK) {
         return status;
     }
     size_t cut = vv_marked_offset(text, (size_t)length - end->characters);

@@ -126,8 +126,8 @@ int vv_jinja_batch(struct vv_jinja_run *run, const struct vv_jinja_call *call,
     status = made ? VV_OK : run->error->code;
     for (size_t i = 0; status == VV_OK && i < batches; i++) {
         size_t left = count - i * size, length = left < size ? left : size;
-        status = filled_list(run, items + i * size, length, &call->values[2], size - length,
-                             &made[i]);
+        status =
+            filled_list(run, items + i * size, length, &call->values[2], size - length, &made[i]);
     }
     return status == VV_OK ? vv_jinja_new_iterator(run, made, batches, out) : status;
 }
@@ -200,12 +200,10 @@ int vv_jinja_dict_get(struct vv_jinja_run *run, const struct vv_jinja_call *call
                       struct vv_value *out) {
     const struct vv_value *key = &call->values[1], *otherwise = &call->values[2];
     const struct vv_value *found = vv_dict_find(call->values[0].of.dict, key);
-    if (!vv_value_is_key(key) && key->type != VV_VALUE_UNDEFINED) {
+    if (!vv_value_is_key(key)) {
         return vv_jinja_refuse(run, "%s cannot be a key", vv_jinja_type_name(key));
     }
-    *out = found                    ? *found
-           : vv_is_given(otherwise) ? *otherwise
-                                    : vv_value_none(false);
+    *out = found ? *found : vv_is_given(otherwise) ? *otherwise : vv_value_none(false);
     return VV_OK;
 }
 
@@ -248,13 +246,13 @@ int vv_jinja_items_filter(struct vv_jinja_run *run, const struct vv_jinja_call *
     const struct vv_value *value = &call->values[0];
     struct vv_value items;
     if (value->type == VV_VALUE_UNDEFINED) {
-        return vv_jinja_new_iterator(run, NULL, 0, out);
+        return vv_jinja_new_iterator(run, value, 0, out);
     }
     if (value->type != VV_VALUE_DICT) {
         return vv_jinja_refuse(run, "'items' needs a dict, not %s", vv_jinja_type_name(value));
     }
     int status = view(run, value, VV_VALUE_ITEMS, &items);
-    return status == VV_OK ? vv_jinja_new_iterator(run, vv_list_items(items.of.list),
-                                                   items.of.list->count, out)
-                           : status;
+    return status == VV_OK
+               ? vv_jinja_new_iterator(run, vv_list_items(items.of.list), items.of.list->count, out)
+               : status;
 }

@@ -24,8 +24,8 @@ struct vv_jinja_loop {
 };
 
 /* Whether an item passes the filter, which sees the target and not the loop. */
-static int passes(struct vv_jinja_run *run, struct vv_jinja_loop *loop,
-                  const struct vv_value *item, bool *out) {
+static int passes(struct vv_jinja_run *run, struct vv_jinja_loop *loop, const struct vv_value *item,
+                  bool *out) {
     struct vv_jinja_frame *inside = run->frame;
     struct vv_value result;
     run->frame = vv_jinja_open_frame(run, loop->outside);
@@ -137,7 +137,7 @@ int vv_jinja_loop_member(struct vv_jinja_run *run, struct vv_jinja_loop *loop, s
 }
 
 int vv_jinja_loop_cycle(struct vv_jinja_run *run, const struct vv_jinja_call *call,
-                      struct vv_value *out) {
+                        struct vv_value *out) {
     size_t choices = call->count - 1;
     if (choices == 0) {
         return vv_jinja_refuse(run, "loop.cycle needs something to choose from");
@@ -147,7 +147,7 @@ int vv_jinja_loop_cycle(struct vv_jinja_run *run, const struct vv_jinja_call *ca
 }
 
 int vv_jinja_loop_changed(struct vv_jinja_run *run, const struct vv_jinja_call *call,
-                        struct vv_value *out) {
+                          struct vv_value *out) {
     struct vv_jinja_loop *loop = call->values[0].of.loop;
     size_t count = call->count - 1;
     bool same = loop->changed_before && loop->last_changed_count == count;

@@ -21,8 +21,8 @@ static void count_arguments(const struct vv_jinja_node *arguments, size_t *plain
 }
 
 /* Adds the items of "*a" to the plain arguments. */
-static int spread(struct vv_jinja_run *run, const struct vv_value *value,
-                  struct vv_value **values, size_t *count, size_t *capacity) {
+static int spread(struct vv_jinja_run *run, const struct vv_value *value, struct vv_value **values,
+                  size_t *count, size_t *capacity) {
     const struct vv_value *items;
     size_t more;
     int status = vv_jinja_items(run, value, &items, &more);
@@ -56,8 +56,7 @@ static int spread_named(struct vv_jinja_run *run, const struct vv_value *value,
     return status;
 }
 
-static int check_names(struct vv_jinja_run *run, const struct vv_jinja_named *named,
-                       size_t count) {
+static int check_names(struct vv_jinja_run *run, const struct vv_jinja_named *named, size_t count) {
     for (size_t i = 0; i < count; i++) {
         for (size_t k = 0; k < i; k++) {
             if (vv_text_order(named[i].name, named[k].name) == 0) {
@@ -71,8 +70,7 @@ static int check_names(struct vv_jinja_run *run, const struct vv_jinja_named *na
 
 int vv_jinja_named_pair(struct vv_jinja_run *run, const struct vv_jinja_named *named,
                         struct vv_pair *out) {
-    const struct vv_marked *key =
-        vv_marked_new(&run->arena, named->name, named->data, run->error);
+    const struct vv_marked *key = vv_marked_new(&run->arena, named->name, named->data, run->error);
     out->key = (struct vv_value){.type = VV_VALUE_STRING, .data = named->data, .of.text = key};
     out->value = named->value;
     return key ? VV_OK : run->error->code;
@@ -176,14 +174,14 @@ static int bind_rest(struct vv_jinja_run *run, const struct vv_jinja_node *node,
         unused += !used[i];
     }
     if (unused > 0 && !node->kwargs) {
-        return vv_jinja_refuse(run, "the macro '%.*s' is given an argument by a name that it does "
-                                    "not know",
+        return vv_jinja_refuse(run,
+                               "the macro '%.*s' is given an argument by a name that it does "
+                               "not know",
                                VV_JINJA_SHOW(node->name));
     }
     if (call->count > positions && !node->varargs) {
         return vv_jinja_refuse(run, "the macro '%.*s' is given %zu arguments and takes %zu",
-                               VV_JINJA_SHOW(node->name), call->count,
-                               positions);
+                               VV_JINJA_SHOW(node->name), call->count, positions);
     }
     status = status == VV_OK && node->kwargs ? set_kwargs(run, call, used) : status;
     return status == VV_OK && node->varargs ? set_varargs(run, call, positions) : status;
@@ -198,8 +196,8 @@ static int bind(struct vv_jinja_run *run, const struct vv_jinja_node *node,
         used[i] = false;
     }
     for (const struct vv_jinja_node *a = node->a; status == VV_OK && a; a = a->next, position++) {
-        const struct vv_value *given = position < call->count ? &call->values[position]
-                                                              : take_named(call, used, a->name);
+        const struct vv_value *given =
+            position < call->count ? &call->values[position] : take_named(call, used, a->name);
         status = bind_parameter(run, a, given);
     }
     return status == VV_OK ? bind_rest(run, node, call, position, used) : status;

@@ -11,11 +11,8 @@ struct vv_buffer *vv_buffer_new(struct vv_arena *arena, size_t room, struct vv_e
     if (!marks) {
         return NULL;
     }
-    *buffer = (struct vv_buffer){.arena = arena,
-                                 .bytes = bytes,
-                                 .capacity = room,
-                                 .marks = marks,
-                                 .mark_capacity = 1};
+    *buffer = (struct vv_buffer){
+        .arena = arena, .bytes = bytes, .capacity = room, .marks = marks, .mark_capacity = 1};
     return buffer;
 }
 
@@ -26,10 +23,11 @@ int vv_buffer_add(struct vv_buffer *buffer, const char *bytes, size_t length, bo
     }
     bool more = buffer->mark_count > 0 && buffer->marks[buffer->mark_count - 1].data == data;
     int status = vv_arena_grow(buffer->arena, &buffer->bytes, buffer->used, &buffer->capacity,
-                      buffer->used + length, 1, error);
+                               buffer->used + length, 1, error);
     if (status == VV_OK && !more) {
-        status = vv_arena_grow(buffer->arena, &buffer->marks, buffer->mark_count, &buffer->mark_capacity,
-                      buffer->mark_count + 1, sizeof *buffer->marks, error);
+        status =
+            vv_arena_grow(buffer->arena, &buffer->marks, buffer->mark_count, &buffer->mark_capacity,
+                          buffer->mark_count + 1, sizeof *buffer->marks, error);
     }
     if (status != VV_OK) {
         return status;

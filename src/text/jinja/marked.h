@@ -3,8 +3,8 @@
  * that the template was given. Whatever is done to such a text keeps the marks, so a rendering can
  * tell a control token that the template wrote from the same letters in a person's message.
  *
- * A text is a part of a buffer that others may share. It never changes; but a buffer that ends where
- * the text ends can grow behind it, so that appending again and again takes linear time.
+ * A text is a part of a buffer that others may share. It never changes; but a buffer that ends
+ * where the text ends can grow behind it, so that appending again and again takes linear time.
  */
 #pragma once
 #include "base/error.h"

@@ -8,8 +8,7 @@
 
 enum { LONGEST = 400 }; /* digits of a number in a text */
 
-int vv_jinja_abs(struct vv_jinja_run *run, const struct vv_jinja_call *call,
-                 struct vv_value *out) {
+int vv_jinja_abs(struct vv_jinja_run *run, const struct vv_jinja_call *call, struct vv_value *out) {
     const struct vv_value *value = &call->values[0];
     struct vv_value zero = vv_value_integer(0, false);
     if (!vv_value_is_number(value)) {
@@ -111,35 +110,78 @@ static bool text_to_integer(const struct vv_marked *text, int base, int64_t *out
     return fine;
 }
 
-static bool real_to_integer(double real, int64_t *out) {
-    bool fits = real > -0x1p63 && real < 0x1p63;
-    *out = fits ? (int64_t)real : 0;
-    return fits;
+static bool comes_from_data(const struct vv_value *value) {
+    bool text = value->type == VV_VALUE_STRING || value->type == VV_VALUE_BIG;
+    return text ? vv_marked_any_data(value->of.text) : value->data;
+}
+
+/* A real without its places, as a big integer if need be; NaN and infinity have none. */
+static int whole_part(struct vv_jinja_run *run, double real, bool data, struct vv_value *out) {
+    char digits[VV_NUMBER_FIXED];
+    if (real > -0x1p63 && real < 0x1p63) {
+        *out = vv_value_integer((int64_t)real, data);
+        return VV_OK;
+    }
+    struct vv_text text = {digits, vv_number_format(real, 'f', 0, false, digits)};
+    const struct vv_marked *marked = vv_marked_new(&run->arena, text, data, run->error);
+    *out = (struct vv_value){.type = VV_VALUE_BIG, .data = data, .of.text = marked};
+    return marked ? VV_OK : run->error->code;
+}
+
+/* Decimal digits that are no 64-bit integer, as a big one; false if there is something else. */
+static bool is_big(const struct vv_marked *text, char digits[LONGEST + 1]) {
+    if (!plain_digits(text, digits)) {
+        return false;
+    }
+    size_t sign = digits[0] == '-' || digits[0] == '+';
+    size_t zeros = sign + strspn(digits + sign, "0");
+    bool fine = strspn(digits + sign, "0123456789") == strlen(digits) - sign;
+    memmove(digits + (digits[0] == '-'), digits + zeros, strlen(digits + zeros) + 1);
+    return fine;
+}
+
+static int text_to_whole(struct vv_jinja_run *run, const struct vv_value *value, int64_t base,
+                         struct vv_value *out) {
+    const struct vv_marked *text = value->of.text;
+    bool data = comes_from_data(value);
+    char digits[LONGEST + 1];
+    int64_t integer;
+    double real;
+    bool is_base = base == 0 || (base >= 2 && base <= 36);
+    if (is_base && text_to_integer(text, (int)base, &integer)) {
+        *out = vv_value_integer(integer, data);
+    } else if (base == 10 && is_big(text, digits)) {
+        const struct vv_marked *marked =
+            vv_marked_new(&run->arena, (struct vv_text){digits, strlen(digits)}, data, run->error);
+        *out = (struct vv_value){.type = VV_VALUE_BIG, .data = data, .of.text = marked};
+        return marked ? VV_OK : run->error->code;
+    } else if (text_to_real(text, &real) && real - real == 0) {
+        return whole_part(run, real, data, out);
+    }
+    return VV_OK;
 }
 
 int vv_jinja_to_integer(struct vv_jinja_run *run, const struct vv_jinja_call *call,
                         struct vv_value *out) {
     const struct vv_value *value = &call->values[0], *otherwise = &call->values[1];
     int64_t base, integer = 0;
-    double real = 0;
     int status = vv_jinja_want_integer(run, &call->values[2], 10, &base);
     if (status != VV_OK || value->type == VV_VALUE_UNDEFINED) {
         return status == VV_OK ? vv_jinja_refuse_undefined(run, value) : status;
     }
     *out = vv_is_given(otherwise) ? *otherwise : vv_value_integer(0, false);
+    if (value->type == VV_VALUE_STRING) {
+        return text_to_whole(run, value, base, out);
+    }
     if (value->type == VV_VALUE_BIG) {
         *out = *value;
-        return VV_OK;
+    } else if (value->type == VV_VALUE_REAL && value->of.real - value->of.real == 0) {
+        return whole_part(run, value->of.real, value->data, out);
+    } else if (value->type == VV_VALUE_REAL && value->of.real == value->of.real) {
+        return vv_jinja_refuse(run, "infinity is no integer");
+    } else if (vv_value_as_integer(value, &integer)) {
+        *out = vv_value_integer(integer, value->data);
     }
-    bool fine = vv_value_as_integer(value, &integer);
-    if (value->type == VV_VALUE_STRING) {
-        bool fits = base == 0 || (base >= 2 && base <= 36);
-        fine = (fits && text_to_integer(value->of.text, (int)base, &integer)) ||
-               (text_to_real(value->of.text, &real) && real_to_integer(real, &integer));
-    } else if (value->type == VV_VALUE_REAL) {
-        fine = real_to_integer(value->of.real, &integer);
-    }
-    *out = fine ? vv_value_integer(integer, value->data || value->type == VV_VALUE_STRING) : *out;
     return VV_OK;
 }
 
@@ -155,7 +197,7 @@ int vv_jinja_to_real(struct vv_jinja_run *run, const struct vv_jinja_call *call,
         *out = vv_value_real(vv_value_as_real(value), value->data);
     } else if ((value->type == VV_VALUE_STRING || value->type == VV_VALUE_BIG) &&
                text_to_real(value->of.text, &real)) {
-        *out = vv_value_real(real, true);
+        *out = vv_value_real(real, comes_from_data(value));
     }
     return VV_OK;
 }
@@ -186,8 +228,7 @@ static int round_integer(struct vv_jinja_run *run, const struct vv_value *value,
     if (value->type == VV_VALUE_BOOL) {
         *out = vv_value_integer(value->of.truth, value->data);
     }
-    return places >= 0 ? VV_OK
-                       : vv_jinja_refuse(run, "an integer is rounded to 0 places or more");
+    return places >= 0 ? VV_OK : vv_jinja_refuse(run, "an integer is rounded to 0 places or more");
 }
 
 int vv_jinja_round(struct vv_jinja_run *run, const struct vv_jinja_call *call,
@@ -197,11 +238,11 @@ int vv_jinja_round(struct vv_jinja_run *run, const struct vv_jinja_call *call,
     int64_t places;
     int status = vv_jinja_want_integer(run, &call->values[1], 0, &places);
     if (status == VV_OK && vv_is_given(way)) {
-        method = way->type == VV_VALUE_STRING ? vv_marked_text(way->of.text)
-                                              : (struct vv_text){"", 0};
+        method =
+            way->type == VV_VALUE_STRING ? vv_marked_text(way->of.text) : (struct vv_text){"", 0};
     }
     if (status != VV_OK || !vv_value_is_number(value)) {
-        return status != VV_OK                         ? status
+        return status != VV_OK                     ? status
                : value->type == VV_VALUE_UNDEFINED ? vv_jinja_refuse_undefined(run, value)
                                                    : vv_jinja_refuse(run, "'round' needs a number");
     }
@@ -230,8 +271,7 @@ int vv_jinja_round(struct vv_jinja_run *run, const struct vv_jinja_call *call,
 
 /* ---- sum ---- */
 
-int vv_jinja_sum(struct vv_jinja_run *run, const struct vv_jinja_call *call,
-                 struct vv_value *out) {
+int vv_jinja_sum(struct vv_jinja_run *run, const struct vv_jinja_call *call, struct vv_value *out) {
     const struct vv_value *items, *start = &call->values[2];
     size_t count;
     int status = vv_jinja_items(run, &call->values[0], &items, &count);

@@ -5,8 +5,8 @@
 /* ---- Texts and lists ---- */
 
 /* a followed by b as str() has it: in place where a's buffer ends with it. */
-static int concatenate(struct vv_jinja_run *run, const struct vv_value *a,
-                       const struct vv_value *b, struct vv_value *out) {
+static int concatenate(struct vv_jinja_run *run, const struct vv_value *a, const struct vv_value *b,
+                       struct vv_value *out) {
     const struct vv_marked *first;
     size_t start;
     int status = vv_jinja_text(run, a, &first);
@@ -85,7 +85,8 @@ static int repeat(struct vv_jinja_run *run, const struct vv_value *value, int64_
         return status == VV_OK ? vv_jinja_finish(run, buffer, out) : status;
     }
     struct vv_value *items;
-    status = status == VV_OK ? vv_jinja_new_list(run, value->type, unit * left, &items, out) : status;
+    status =
+        status == VV_OK ? vv_jinja_new_list(run, value->type, unit * left, &items, out) : status;
     for (uint64_t i = 0; status == VV_OK && unit > 0 && i < left; i++) {
         memcpy(items + i * unit, vv_list_items(value->of.list), unit * sizeof *items);
     }
@@ -282,7 +283,7 @@ static int contains(struct vv_jinja_run *run, const struct vv_value *whole,
     }
     if (whole->type == VV_VALUE_DICT) {
         *out = vv_dict_find(whole->of.dict, part) != NULL;
-        return vv_value_is_key(part) || part->type == VV_VALUE_UNDEFINED
+        return vv_value_is_key(part)
                    ? VV_OK
                    : vv_jinja_refuse(run, "%s cannot be a key", vv_jinja_type_name(part));
     }

@@ -17,8 +17,7 @@ static bool given_true(const struct vv_value *value) {
     return vv_is_given(value) && vv_jinja_truth(value);
 }
 
-static int take_items(struct vv_jinja_run *run, const struct vv_value *value,
-                      struct ordered *out) {
+static int take_items(struct vv_jinja_run *run, const struct vv_value *value, struct ordered *out) {
     out->run = run;
     int status = vv_jinja_items(run, value, &out->items, &out->count);
     if (status != VV_OK || out->count > UINT32_MAX) {
@@ -49,18 +48,19 @@ static int take_key_lists(struct ordered *o, const struct vv_value *attribute, b
         struct vv_value comma, no_limit = {.type = VV_VALUE_ABSENT};
         status = vv_jinja_own_text(o->run, ",", &comma);
         struct vv_value arguments[] = {*attribute, comma, no_limit};
-        status = status == VV_OK
-                     ? vv_jinja_split(o->run, &(struct vv_jinja_call){arguments, 3, NULL, 0}, &names)
-                     : status;
+        status =
+            status == VV_OK
+                ? vv_jinja_split(o->run, &(struct vv_jinja_call){arguments, 3, NULL, 0}, &names)
+                : status;
     } else {
         one = *attribute;
-        status = vv_value_list(&o->run->arena, VV_VALUE_LIST, &one, 1, false, &names,
-                               o->run->error);
+        status =
+            vv_value_list(&o->run->arena, VV_VALUE_LIST, &one, 1, false, &names, o->run->error);
     }
     for (size_t i = 0; status == VV_OK && i < o->count; i++) {
         struct vv_value *parts;
-        status = vv_jinja_new_list(o->run, VV_VALUE_LIST, names.of.list->count, &parts,
-                                   &o->keys[i]);
+        status =
+            vv_jinja_new_list(o->run, VV_VALUE_LIST, names.of.list->count, &parts, &o->keys[i]);
         for (size_t k = 0; status == VV_OK && k < names.of.list->count; k++) {
             struct vv_value part;
             const struct vv_value *name = &vv_list_items(names.of.list)[k];
@@ -101,9 +101,8 @@ int vv_jinja_sort(struct vv_jinja_run *run, const struct vv_jinja_call *call,
                   struct vv_value *out) {
     struct ordered o = {.reverse = given_true(&call->values[1])};
     int status = take_items(run, &call->values[0], &o);
-    status = status == VV_OK
-                 ? take_key_lists(&o, &call->values[3], given_true(&call->values[2]))
-                 : status;
+    status = status == VV_OK ? take_key_lists(&o, &call->values[3], given_true(&call->values[2]))
+                             : status;
     status = status == VV_OK ? order(&o) : status;
     return status == VV_OK ? ordered_list(&o, out) : status;
 }
@@ -144,9 +143,8 @@ int vv_jinja_unique(struct vv_jinja_run *run, const struct vv_jinja_call *call,
                     struct vv_value *out) {
     struct ordered o = {.reverse = false};
     int status = take_items(run, &call->values[0], &o);
-    status = status == VV_OK
-                 ? take_keys(&o, &call->values[2], given_true(&call->values[1]), NULL)
-                 : status;
+    status = status == VV_OK ? take_keys(&o, &call->values[2], given_true(&call->values[1]), NULL)
+                             : status;
     for (size_t i = 0; status == VV_OK && i < o.count; i++) {
         if (!vv_value_is_key(&o.keys[i])) {
             return vv_jinja_refuse(run, "'unique' cannot compare %s",
@@ -173,8 +171,8 @@ int vv_jinja_unique(struct vv_jinja_run *run, const struct vv_jinja_call *call,
 }
 
 /* Items order[begin .. end) as a pair of their key and their list. */
-static int make_group(const struct ordered *o, size_t begin, size_t end,
-                      const struct vv_value *key, struct vv_value *out) {
+static int make_group(const struct ordered *o, size_t begin, size_t end, const struct vv_value *key,
+                      struct vv_value *out) {
     struct vv_value *items, list;
     int status = vv_jinja_new_list(o->run, VV_VALUE_LIST, end - begin, &items, &list);
     for (size_t i = begin; status == VV_OK && i < end; i++) {
@@ -211,8 +209,8 @@ int vv_jinja_groupby(struct vv_jinja_run *run, const struct vv_jinja_call *call,
     for (size_t begin = 0, end; status == VV_OK && begin < o.count; begin = end) {
         bool same = true;
         for (end = begin + 1; status == VV_OK && end < o.count; end++) {
-            status = vv_jinja_compare(run, VV_EQUAL, &o.keys[o.order[begin]],
-                                      &o.keys[o.order[end]], &same);
+            status = vv_jinja_compare(run, VV_EQUAL, &o.keys[o.order[begin]], &o.keys[o.order[end]],
+                                      &same);
             if (!same) {
                 break;
             }
@@ -223,9 +221,9 @@ int vv_jinja_groupby(struct vv_jinja_run *run, const struct vv_jinja_call *call,
                                  : status;
         status = status == VV_OK ? make_group(&o, begin, end, &key, &groups[count++]) : status;
     }
-    return status == VV_OK ? vv_value_list(&run->arena, VV_VALUE_LIST, groups, count, false, out,
-                                           run->error)
-                           : status;
+    return status == VV_OK
+               ? vv_value_list(&run->arena, VV_VALUE_LIST, groups, count, false, out, run->error)
+               : status;
 }
 
 /* ---- min, max ---- */
@@ -234,9 +232,8 @@ static int extreme(struct vv_jinja_run *run, const struct vv_jinja_call *call, i
                    struct vv_value *out) {
     struct ordered o = {.reverse = false};
     int status = take_items(run, &call->values[0], &o);
-    status = status == VV_OK
-                 ? take_keys(&o, &call->values[2], given_true(&call->values[1]), NULL)
-                 : status;
+    status = status == VV_OK ? take_keys(&o, &call->values[2], given_true(&call->values[1]), NULL)
+                             : status;
     size_t best = 0;
     for (size_t i = 1; status == VV_OK && i < o.count; i++) {
         bool better;
@@ -250,12 +247,10 @@ static int extreme(struct vv_jinja_run *run, const struct vv_jinja_call *call, i
     return status;
 }
 
-int vv_jinja_min(struct vv_jinja_run *run, const struct vv_jinja_call *call,
-                 struct vv_value *out) {
+int vv_jinja_min(struct vv_jinja_run *run, const struct vv_jinja_call *call, struct vv_value *out) {
     return extreme(run, call, VV_LESS, out);
 }
 
-int vv_jinja_max(struct vv_jinja_run *run, const struct vv_jinja_call *call,
-                 struct vv_value *out) {
+int vv_jinja_max(struct vv_jinja_run *run, const struct vv_jinja_call *call, struct vv_value *out) {
     return extreme(run, call, VV_GREATER, out);
 }

@@ -65,15 +65,15 @@ struct vv_jinja_node *vv_parser_node(struct vv_parser *p, enum vv_node_kind kind
 
 int vv_parser_enter(struct vv_parser *p) {
     p->depth++;
-    return p->depth <= VV_PARSER_NEST ? VV_OK
-                                      : vv_parser_refuse(p, "this is nested too deeply");
+    return p->depth <= VV_PARSER_NEST ? VV_OK : vv_parser_refuse(p, "this is nested too deeply");
 }
 
 void vv_parser_leave(struct vv_parser *p) {
     p->depth--;
 }
 
-/* ---- Tags: each function begins at the tag's name, and ends in front of what closes the tag ---- */
+/* ---- Tags: each function begins at the tag's name, and ends in front of what closes the tag ----
+ */
 
 /* The end of a tag, a body up to {% end %}, and the word `end`. */
 static int parse_block(struct vv_parser *p, const char *end, struct vv_jinja_node **body) {
@@ -132,7 +132,8 @@ static int parse_target(struct vv_parser *p, bool members, const char *end_word,
 /* Whether a target names the variable that every loop sets itself. */
 static bool names_loop(const struct vv_jinja_node *target) {
     bool found = target->kind == VV_NODE_NAME && is(target->name, "loop");
-    for (const struct vv_jinja_node *a = target->a; target->kind == VV_NODE_TUPLE && a; a = a->next) {
+    for (const struct vv_jinja_node *a = target->a; target->kind == VV_NODE_TUPLE && a;
+         a = a->next) {
         found = found || names_loop(a);
     }
     return found;
@@ -159,7 +160,8 @@ static int parse_for_head(struct vv_parser *p, struct vv_jinja_node *node) {
 static int parse_for(struct vv_parser *p, struct vv_jinja_node *node) {
     unsigned loops = p->loops;
     int status = parse_for_head(p, node);
-    p->loops = node->recursive ? 0 : loops; /* a call of the loop is in the middle of an expression */
+    p->loops =
+        node->recursive ? 0 : loops; /* a call of the loop is in the middle of an expression */
     p->loops++;
     status = status == VV_OK ? parse_body(p, "endfor", "else", &node->d) : status;
     p->loops--;
@@ -301,8 +303,9 @@ static int parse_generation(struct vv_parser *p, struct vv_jinja_node *node) {
 
 static int parse_loop_control(struct vv_parser *p, struct vv_jinja_node *node) {
     (void)node;
-    return p->loops > 0 ? vv_parser_step(p)
-                        : vv_parser_refuse(p, "there is no loop around this to leave or go on with");
+    return p->loops > 0
+               ? vv_parser_step(p)
+               : vv_parser_refuse(p, "there is no loop around this to leave or go on with");
 }
 
 static const struct {
@@ -393,8 +396,8 @@ static int parse_body(struct vv_parser *p, const char *end, const char *other_en
                       struct vv_jinja_node **out) {
     bool colon;
     int status = vv_parser_take(p, VV_LEX_COLON, &colon);
-    status = status == VV_OK ? vv_parser_expect(p, VV_LEX_CLOSE_TAG, "the end of this tag")
-                             : status;
+    status =
+        status == VV_OK ? vv_parser_expect(p, VV_LEX_CLOSE_TAG, "the end of this tag") : status;
     return status == VV_OK ? parse_statements(p, end, other_end, out) : status;
 }
 

@@ -1,4 +1,5 @@
-/* From tokens to a tree: statements in parser.c, expressions in parse_expression.c. */
+/* From tokens to a tree: statements in parser.c, expressions in parse_expression.c, what is between
+ * two operators in parse_operand.c. */
 #pragma once
 #include "text/jinja/lexer.h"
 #include "text/jinja/tree.h"
@@ -37,6 +38,9 @@ int vv_parser_expect_name(struct vv_parser *p, struct vv_text *name);
 /* A new node at the current token; NULL fills the error. */
 struct vv_jinja_node *vv_parser_node(struct vv_parser *p, enum vv_node_kind kind);
 
+/* A new node with `*out` as its operand a, in the place of `*out`. */
+int vv_parser_wrap(struct vv_parser *p, enum vv_node_kind kind, struct vv_jinja_node **out);
+
 /* Counts what lies within something else; refuses at VV_PARSER_NEST. */
 int vv_parser_enter(struct vv_parser *p);
 void vv_parser_leave(struct vv_parser *p);
@@ -45,9 +49,15 @@ void vv_parser_leave(struct vv_parser *p);
 
 int vv_parse_expression(struct vv_parser *p, struct vv_jinja_node **out);
 
+/* With its signs, attributes, calls and, if `with_filters`, filters and tests. */
+int vv_parse_operand(struct vv_parser *p, bool with_filters, struct vv_jinja_node **out);
+
+/* A name, a literal, or something in brackets. `members`: also "namespace.name", to be set. */
+int vv_parse_primary(struct vv_parser *p, bool members, struct vv_jinja_node **out);
+
 /* What may stand between tags, brackets and words: one expression, or several as a tuple. */
 struct vv_tuple_rules {
-    bool target;       /* names, tuples of them, and with `members` "namespace.name" */
+    bool target; /* names, tuples of them, and with `members` "namespace.name" */
     bool members;
     bool no_condition; /* "a if b" is none: the 'if' belongs to a loop */
     bool may_be_empty;

@@ -43,13 +43,12 @@ static int print_quoted(struct vv_jinja_run *run, const struct vv_marked *text,
             continue;
         }
         status = vv_buffer_add_part(out, text, plain, begin - plain, run->error);
-        status = status == VV_OK
-                     ? write_own(run, escape, vv_marked_origin(text, begin, &end), out)
-                     : status;
+        status = status == VV_OK ? write_own(run, escape, vv_marked_origin(text, begin, &end), out)
+                                 : status;
         plain = at;
     }
-    status = status == VV_OK ? vv_buffer_add_part(out, text, plain, at - plain, run->error)
-                             : status;
+    status =
+        status == VV_OK ? vv_buffer_add_part(out, text, plain, at - plain, run->error) : status;
     return status == VV_OK ? write_own(run, quote, data, out) : status;
 }
 
@@ -61,9 +60,8 @@ static int print_items(struct vv_jinja_run *run, const struct vv_value *list,
     size_t count = list->of.list->count;
     for (size_t i = 0; status == VV_OK && i < count; i++) {
         status = i > 0 ? write_own(run, ", ", list->data, out) : VV_OK;
-        status = status == VV_OK
-                     ? vv_jinja_print_repr(run, &vv_list_items(list->of.list)[i], out)
-                     : status;
+        status = status == VV_OK ? vv_jinja_print_repr(run, &vv_list_items(list->of.list)[i], out)
+                                 : status;
     }
     return status;
 }
@@ -125,9 +123,8 @@ static int print_namespace(struct vv_jinja_run *run, const struct vv_jinja_names
         const struct vv_jinja_binding *member = &space->members.at[i];
         struct vv_value name;
         status = i > 0 ? write_own(run, ", ", false, out) : VV_OK;
-        /* A name may come from the data: namespace(message). */
         const struct vv_marked *text =
-            vv_marked_new(&run->arena, member->name, true, run->error);
+            vv_marked_new(&run->arena, member->name, space->data, run->error);
         name = (struct vv_value){.type = VV_VALUE_STRING, .of.text = text};
         status = status == VV_OK && !text ? run->error->code : status;
         status = status == VV_OK ? vv_jinja_print_repr(run, &name, out) : status;

@@ -4,8 +4,8 @@
  *   render.c      begins and ends it, and turns the output into pieces
  *   execute.c     statements;  loop.c  loops;  macro.c  macros and calls of all kinds
  *   evaluate.c    expressions;  operate.c  operators;  access.c  attributes, items, slices
- *   print.c       values as text
- *   builtin.c     finds built-ins by name and binds their arguments; the others hold these
+ *   sequence.c    what can be gone through;  print.c  values as text
+ *   builtin.c     finds built-ins by name and binds their arguments (builtins.h: what they are)
  */
 #pragma once
 #include "text/jinja/jinja.h"
@@ -69,8 +69,7 @@ int vv_jinja_assign(struct vv_jinja_run *run, const struct vv_jinja_node *target
 int vv_jinja_set(struct vv_jinja_run *run, struct vv_text name, const struct vv_value *value);
 
 /* A scope within the present one; NULL fills the error. `run->frame` has to be put back. */
-struct vv_jinja_frame *vv_jinja_open_frame(struct vv_jinja_run *run,
-                                           struct vv_jinja_frame *outer);
+struct vv_jinja_frame *vv_jinja_open_frame(struct vv_jinja_run *run, struct vv_jinja_frame *outer);
 
 /* ---- Expressions ---- */
 
@@ -193,7 +192,7 @@ enum { VV_JINJA_PARAMETERS = 8 }; /* at most, with the first value */
 /* tables.c; they end with a name of NULL. */
 extern const struct vv_jinja_builtin vv_jinja_filters[], vv_jinja_tests[], vv_jinja_functions[],
     vv_jinja_text_methods[], vv_jinja_dict_methods[], vv_jinja_list_methods[],
-    vv_jinja_loop_methods[];
+    vv_jinja_tuple_methods[], vv_jinja_loop_methods[];
 
 const struct vv_jinja_builtin *vv_jinja_find_builtin(const struct vv_jinja_builtin *table,
                                                      struct vv_text name);
@@ -239,6 +238,7 @@ int vv_jinja_call_macro(struct vv_jinja_run *run, const struct vv_jinja_macro *m
 
 struct vv_jinja_namespace {
     struct vv_jinja_frame members;
+    bool data; /* a name comes from the data: namespace(message) */
 };
 
 struct vv_jinja_binding *vv_jinja_find_binding(struct vv_jinja_run *run,
@@ -255,7 +255,8 @@ int vv_jinja_loop_member(struct vv_jinja_run *run, struct vv_jinja_loop *loop, s
 int vv_jinja_call_loop(struct vv_jinja_run *run, struct vv_jinja_loop *loop,
                        const struct vv_jinja_call *call, struct vv_value *out);
 
-/* The dict that the innermost loop stands at that stands at one of the items of options->counted. */
+/* The dict that the innermost loop stands at that stands at one of the items of options->counted.
+ */
 bool vv_jinja_counted_item(const struct vv_jinja_run *run, size_t *index);
 
 /* ---- Small things that built-ins share ---- */
@@ -273,13 +274,13 @@ static inline bool vv_is_given(const struct vv_value *value) {
 }
 
 /* An argument that must be an integer (if given, and else is `otherwise`), or a text. */
-int vv_jinja_want_integer(struct vv_jinja_run *run, const struct vv_value *value,
-                          int64_t otherwise, int64_t *out);
+int vv_jinja_want_integer(struct vv_jinja_run *run, const struct vv_value *value, int64_t otherwise,
+                          int64_t *out);
 int vv_jinja_want_text(struct vv_jinja_run *run, const struct vv_value *value,
                        const struct vv_marked **out);
 
-/* value["a.b.0"], as filters take an attribute; an integer is an index. `otherwise` replaces what is
- * undefined on the way, unless it is NULL. */
+/* value["a.b.0"], as filters take an attribute; an integer is an index. `otherwise` replaces what
+ * is undefined on the way, unless it is NULL. */
 int vv_jinja_path(struct vv_jinja_run *run, const struct vv_value *value,
                   const struct vv_value *path, const struct vv_value *otherwise,
                   struct vv_value *out);

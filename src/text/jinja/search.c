@@ -68,8 +68,7 @@ static size_t find_last(const struct search *s) {
 /* A place in bytes as one in characters; -1 for none. */
 static void set_place(const struct search *s, size_t place, struct vv_value *out) {
     *out = vv_value_integer(
-        place == SIZE_MAX ? -1
-                          : (int64_t)vv_count_characters(vv_marked_bytes(s->text), place),
+        place == SIZE_MAX ? -1 : (int64_t)vv_count_characters(vv_marked_bytes(s->text), place),
         false);
 }
 
@@ -107,8 +106,8 @@ int vv_jinja_count_of(struct vv_jinja_run *run, const struct vv_jinja_call *call
     int status = begin_search(run, call, &s);
     int64_t count = 0;
     if (status == VV_OK && s.begin != SIZE_MAX && s.part->length == 0) {
-        count = 1 + (int64_t)vv_count_characters(vv_marked_bytes(s.text) + s.begin,
-                                                 s.end - s.begin);
+        count =
+            1 + (int64_t)vv_count_characters(vv_marked_bytes(s.text) + s.begin, s.end - s.begin);
     } else if (status == VV_OK) {
         for (size_t at = s.begin; (at = find_from(&s, at)) != SIZE_MAX; at += s.part->length) {
             count++;

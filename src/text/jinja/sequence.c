@@ -99,8 +99,9 @@ static int keys_of(struct vv_jinja_run *run, const struct vv_dict *dict,
 
 int vv_jinja_items(struct vv_jinja_run *run, const struct vv_value *value,
                    const struct vv_value **items, size_t *count) {
+    static const struct vv_value nothing;
     *count = 0;
-    *items = NULL;
+    *items = &nothing;
     if (vv_jinja_is_list(value)) {
         *items = vv_list_items(value->of.list);
         *count = value->of.list->count;

@@ -75,7 +75,8 @@ static int split_words(struct parts *parts, uint64_t most) {
 
 static int split_words_back(struct parts *parts, uint64_t most) {
     int status = VV_OK;
-    for (size_t end = skip_back(parts->text, parts->text->length, true); status == VV_OK && end > 0;) {
+    for (size_t end = skip_back(parts->text, parts->text->length, true);
+         status == VV_OK && end > 0;) {
         size_t begin = parts->count < most ? skip_back(parts->text, end, false) : 0;
         status = add_part(parts, begin, end);
         end = skip_back(parts->text, begin, true);
@@ -145,8 +146,8 @@ static int split(struct vv_jinja_run *run, const struct vv_jinja_call *call, boo
         return vv_jinja_refuse(run, "a text cannot be split by an empty one");
     }
     if (status == VV_OK) {
-        status = backwards ? split_at_back(&parts, separator, most)
-                           : split_at(&parts, separator, most);
+        status =
+            backwards ? split_at_back(&parts, separator, most) : split_at(&parts, separator, most);
     }
     return status == VV_OK ? finish(&parts, backwards, out) : status;
 }

@@ -139,16 +139,19 @@ const struct vv_jinja_builtin vv_jinja_text_methods[] = {
 };
 
 const struct vv_jinja_builtin vv_jinja_dict_methods[] = {
-    {"copy", vv_jinja_copy, "", 0},
-    {"get", vv_jinja_dict_get, "key default", 1},
-    {"items", vv_jinja_dict_items, "", 0},
-    {"keys", vv_jinja_dict_keys, "", 0},
-    {"values", vv_jinja_dict_values, "", 0},
-    {0},
+    {"copy", vv_jinja_copy, "", 0},          {"get", vv_jinja_dict_get, "key default", 1},
+    {"items", vv_jinja_dict_items, "", 0},   {"keys", vv_jinja_dict_keys, "", 0},
+    {"values", vv_jinja_dict_values, "", 0}, {0},
 };
 
 const struct vv_jinja_builtin vv_jinja_list_methods[] = {
     {"copy", vv_jinja_copy, "", 0},
+    {"count", vv_jinja_list_count, "value", 1},
+    {"index", vv_jinja_list_index, "value", 1},
+    {0},
+};
+
+const struct vv_jinja_builtin vv_jinja_tuple_methods[] = {
     {"count", vv_jinja_list_count, "value", 1},
     {"index", vv_jinja_list_index, "value", 1},
     {0},

@@ -168,9 +168,9 @@ int vv_jinja_join_method(struct vv_jinja_run *run, const struct vv_jinja_call *c
     const struct vv_value *items, no_attribute = {.type = VV_VALUE_ABSENT};
     size_t count;
     int status = vv_jinja_items(run, &call->values[1], &items, &count);
-    return status == VV_OK ? join(run, call->values[0].of.text, items, count, true, &no_attribute,
-                                  out)
-                           : status;
+    return status == VV_OK
+               ? join(run, call->values[0].of.text, items, count, true, &no_attribute, out)
+               : status;
 }
 
 /* ---- escape, wordcount, string ---- */

@@ -57,9 +57,9 @@ static int write_text(struct writer *w, const struct vv_marked *text) {
             plain = at;
         }
     }
-    status = status == VV_OK ? vv_buffer_add_part(w->out, text, plain, text->length - plain,
-                                                  w->run->error)
-                             : status;
+    status = status == VV_OK
+                 ? vv_buffer_add_part(w->out, text, plain, text->length - plain, w->run->error)
+                 : status;
     return status == VV_OK ? write_own(w, "\"", data) : status;
 }
 
@@ -157,7 +157,11 @@ static int write_real(struct writer *w, const struct vv_value *value) {
     double x = value->of.real;
     vv_number_print(x, text);
     bool finite = x - x == 0;
-    return write_own(w, finite ? text : x != x ? "NaN" : x > 0 ? "Infinity" : "-Infinity",
+    return write_own(w,
+                     finite   ? text
+                     : x != x ? "NaN"
+                     : x > 0  ? "Infinity"
+                              : "-Infinity",
                      value->data);
 }
 
@@ -215,7 +219,8 @@ static int read_indent(struct writer *w, const struct vv_value *indent) {
     int status = vv_jinja_want_integer(w->run, indent, 0, &blanks);
     struct vv_value times = vv_value_integer(blanks, false);
     status = status == VV_OK ? vv_jinja_own_text(w->run, " ", &blank) : status;
-    status = status == VV_OK ? vv_jinja_operate(w->run, VV_MULTIPLY, &blank, &times, &step) : status;
+    status =
+        status == VV_OK ? vv_jinja_operate(w->run, VV_MULTIPLY, &blank, &times, &step) : status;
     w->step = step.of.text;
     return status;
 }

@@ -29,14 +29,14 @@ enum vv_node_kind {
     VV_NODE_SPREAD,       /* *a */
     VV_NODE_SPREAD_NAMED, /* **a */
     /* Statements. */
-    VV_NODE_TEXT,         /* value */
-    VV_NODE_OUTPUT,       /* a */
-    VV_NODE_IF,           /* a: test, b: body, c: else, perhaps one more VV_NODE_IF */
-    VV_NODE_FOR,          /* a: target, b: what to go through, c: filter or NULL, d: body, e: else */
-    VV_NODE_SET,          /* a: target, b: expression */
-    VV_NODE_SET_BLOCK,    /* a: target, b: filter or NULL, c: body */
-    VV_NODE_MACRO,        /* name, a: parameters, b: body */
-    VV_NODE_CALL_BLOCK,   /* a: call, b: its body as a macro */
+    VV_NODE_TEXT,       /* value */
+    VV_NODE_OUTPUT,     /* a */
+    VV_NODE_IF,         /* a: test, b: body, c: else, perhaps one more VV_NODE_IF */
+    VV_NODE_FOR,        /* a: target, b: what to go through, c: filter or NULL, d: body, e: else */
+    VV_NODE_SET,        /* a: target, b: expression */
+    VV_NODE_SET_BLOCK,  /* a: target, b: filter or NULL, c: body */
+    VV_NODE_MACRO,      /* name, a: parameters, b: body */
+    VV_NODE_CALL_BLOCK, /* a: call, b: its body as a macro */
     VV_NODE_FILTER_BLOCK, /* a: filter, b: body */
     VV_NODE_WITH,         /* a: targets, b: their expressions, c: body */
     VV_NODE_SCOPE,        /* a: body, whose variables end with it */
@@ -63,10 +63,10 @@ enum {
 struct vv_jinja_node {
     enum vv_node_kind kind;
     int op;
-    bool recursive;                /* of a loop: its body may call it */
-    bool varargs, kwargs, caller;  /* of a macro: which of these its body names */
-    size_t at;                     /* byte of the source, for messages */
-    struct vv_text name;           /* within the source */
+    bool recursive;               /* of a loop: its body may call it */
+    bool varargs, kwargs, caller; /* of a macro: which of these its body names */
+    size_t at;                    /* byte of the source, for messages */
+    struct vv_text name;          /* within the source */
     struct vv_value value;
     struct vv_jinja_node *a, *b, *c, *d, *e;
     struct vv_jinja_node *next; /* in a list */

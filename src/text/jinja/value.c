@@ -68,7 +68,7 @@ static bool is_key(const struct vv_value *value, unsigned depth) {
         }
         return fine;
     }
-    return value->type >= VV_VALUE_NONE && value->type <= VV_VALUE_STRING;
+    return value->type <= VV_VALUE_STRING;
 }
 
 bool vv_value_is_key(const struct vv_value *value) {
@@ -81,9 +81,10 @@ int vv_text_order(struct vv_text a, struct vv_text b) {
     return order ? order : (a.length > b.length) - (a.length < b.length);
 }
 
-/* Kinds of keys among which there is an order: none, numbers, strings, tuples. */
+/* Kinds of keys, in order: undefined and none, of which there is one each, numbers, and others. */
 static int key_class(const struct vv_value *key) {
-    return key->type == VV_VALUE_NONE ? 0 : key->type <= VV_VALUE_REAL ? 1 : (int)key->type;
+    bool number = key->type >= VV_VALUE_BOOL && key->type <= VV_VALUE_REAL;
+    return number ? VV_VALUE_BOOL : (int)key->type;
 }
 
 static int order_tuples(const struct vv_list *a, const struct vv_list *b) {
@@ -98,10 +99,10 @@ static int order_tuples(const struct vv_list *a, const struct vv_list *b) {
 
 int vv_value_order(const struct vv_value *a, const struct vv_value *b) {
     int class = key_class(a), other = key_class(b);
-    if (class != other || class == 0) {
+    if (class != other || class <= VV_VALUE_NONE) {
         return (class > other) - (class < other);
     }
-    if (class == 1) {
+    if (class == VV_VALUE_BOOL) {
         return vv_number_order(a, b);
     }
     return class == VV_VALUE_STRING
@@ -173,8 +174,10 @@ int vv_value_dict(struct vv_arena *arena, const struct vv_pair *pairs, size_t co
                   struct vv_value *out, struct vv_error *error) {
     for (size_t i = 0; i < count; i++) {
         if (!vv_value_is_key(&pairs[i].key)) {
-            return vv_fail(error, VV_ERROR_INVALID, "item %zu of a dict has a key that can't be "
-                           "one", i);
+            return vv_fail(error, VV_ERROR_INVALID,
+                           "item %zu of a dict has a key that can't be "
+                           "one",
+                           i);
         }
     }
     struct vv_dict *dict = vv_arena_take(arena, 1, sizeof *dict, error);

@@ -114,7 +114,7 @@ int vv_value_json(struct vv_arena *arena, struct vv_text json, bool data, struct
 const struct vv_value *vv_dict_find(const struct vv_dict *dict, const struct vv_value *key);
 const struct vv_value *vv_dict_find_text(const struct vv_dict *dict, struct vv_text key);
 
-/* Whether a value may be a key: numbers, strings, none, and tuples of these. */
+/* Whether a value may be a key: numbers, strings, none, undefined, and tuples of these. */
 bool vv_value_is_key(const struct vv_value *value);
 
 /* An order of all keys: below, equal or above 0. Keys are the same if Python's == says so. */
