@@ -234,6 +234,29 @@ int varve_stopper_push(struct varve_stopper *stopper, const char *text, size_t l
                        const char **out, size_t *out_length, bool *stopped,
                        struct varve_error *error);
 
+/* ---- conversations: the text that a model was trained on ------------------------------------- */
+
+struct varve_prompt;
+/*
+ * Renders a conversation by the chat template of the file; a file without one has its family's
+ * layout. `template` [template_length]: a template to take instead, or NULL. `request` [length] is
+ * a JSON object: "messages", a list as in the chat API of OpenAI (role, content, reasoning_content,
+ * tool_calls …); "tools", a list, null or absent; "now", seconds since 1970, the time (UTC) that
+ * the template may ask for. All else, and the members of an object "options", are the template's
+ * own options: add_generation_prompt, enable_thinking … INVALID: no such object, or the template
+ * refuses; the sentence has the template's line and column.
+ */
+int varve_prompt_new(const struct varve_file *file, const char *template, size_t template_length,
+                     const char *request, size_t length, struct varve_prompt **prompt,
+                     struct varve_error *error);
+void varve_prompt_free(struct varve_prompt *prompt);
+/* All of its text, not ended by zero; valid until varve_prompt_free. */
+const char *varve_prompt_text(const struct varve_prompt *prompt, size_t *length);
+/* Appends its ids. Special tokens are recognised in what the template itself wrote, and never in
+ * what came with the request. */
+int varve_prompt_tokens(const struct varve_prompt *prompt, const struct varve_tokenizer *tokenizer,
+                        struct varve_ids *ids, struct varve_error *error);
+
 /* ---- answers: thoughts, text and calls of tools out of a model's text (docs/answers.md) -------
  */
 
@@ -316,8 +339,8 @@ struct varve_message {
     const char *text;
     size_t length;
 };
-/* Appends the ids of a conversation in the family's chat layout, ready for an answer. A person's
- * text can never become a control token. */
+/* Appends the ids of a conversation, rendered as by varve_prompt_new and ready for an answer. A
+ * person's text can never become a control token. */
 int varve_chat_tokens(const struct varve_model *model, const struct varve_message *messages,
                       size_t count, bool thinking, struct varve_ids *ids,
                       struct varve_error *error);

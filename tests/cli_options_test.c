@@ -111,7 +111,8 @@ static void c183_values_that_are_missing(void **state) {
 static void c183_options_of_other_commands(void **state) {
     (void)state;
     command_refuses(varve("tokenize", "--temperature", "1"), 2,
-                    WORDS("varve tokenize does not take --temperature", "run does"));
+                    WORDS("varve tokenize does not take --temperature", "run and chat do"));
+    command_refuses(varve("tokenize", "--raw"), 2, WORDS("does not take --raw", "run does"));
     command_refuses(varve("version", "--jsonl"), 2, WORDS("tokenize and detokenize do"));
     command_refuses(varve("inspect", "file"), 2, WORDS("options only", "\"file\""));
     command_refuses(varve("run", "-m", MICRO, "two", "words"), 2, WORDS("[PROMPT]", "quotes"));

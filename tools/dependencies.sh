@@ -32,6 +32,7 @@ for group in "$@"; do
         need pkg-config have pkg-config
         need libjansson-dev pkg-config --exists jansson
         ;;
+    edit) need libedit-dev pkg-config --exists libedit ;;
     test) need libcmocka-dev pkg-config --exists cmocka ;;
     conformance) need libzstd-dev pkg-config --exists libzstd ;;
     clang) need clang have clang ;;

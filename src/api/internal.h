@@ -1,17 +1,8 @@
 /* What the public handles hold; for src/api alone. */
 #pragma once
-#include "base/error.h"
-#include "gguf/gguf.h"
+#include "api/common.h"
 #include "model/model.h"
 #include "session/session.h"
-#include "text/tokenizer.h"
-#include "varve.h"
-
-struct varve_file {
-    struct vv_gguf *gguf;
-    char architecture[64]; /* printable; "" if the file names none */
-    bool *used;            /* [tensors] by the family's forward pass; NULL: not known */
-};
 
 struct varve_model {
     const struct varve_file *file;
@@ -23,21 +14,3 @@ struct varve_model {
     struct varve_tokenizer *tokenizer; /* NULL: the file has no vocabulary */
     char name[200];
 };
-
-/* The public error is the internal one under another name. */
-_Static_assert(sizeof(struct varve_error) == sizeof(struct vv_error), "two forms of one error");
-
-static inline struct vv_error *vv_internal(struct varve_error *error) {
-    return (struct vv_error *)(void *)error;
-}
-
-/* A public tokenizer is the library's own under another name; so are lists of ids. */
-static inline const struct vv_tokenizer *vv_tokenizer_of(const struct varve_tokenizer *tokenizer) {
-    return (const struct vv_tokenizer *)tokenizer;
-}
-static inline struct vv_ids vv_ids_of(const struct varve_ids *ids) {
-    return (struct vv_ids){ids->at, ids->count, ids->room};
-}
-static inline void vv_ids_return(struct varve_ids *ids, const struct vv_ids *from) {
-    *ids = (struct varve_ids){from->at, from->count, from->capacity};
-}

@@ -86,3 +86,7 @@ void varve_model_info(const struct varve_model *model, struct varve_model_info *
 const struct varve_tokenizer *varve_model_tokenizer(const struct varve_model *model) {
     return model->tokenizer;
 }
+
+const struct varve_file *vv_model_file(const struct varve_model *model) {
+    return model->file;
+}

@@ -88,21 +88,17 @@ int event_error(const char *message) {
 
 /* ---- for people ---- */
 
-static void write_text(struct run *run, const char *text, size_t length) {
-    if (length > 0) {
-        output_write(text, length);
-        run->ends_line = text[length - 1] == '\n';
-    }
-}
-
 static void report_done(const struct run *run) {
-    char seed[40] = "";
-    if (run->sampling.temperature > 0) {
-        snprintf(seed, sizeof seed, "; seed %llu", (unsigned long long)run->sampling.seed);
-    }
     if (run->finish == FINISH_CONTEXT) {
         report("the context of %u tokens is full: --ctx-size makes it larger",
                run->options.context);
+    }
+    if (run->quiet) {
+        return;
+    }
+    char seed[40] = "";
+    if (run->sampling.temperature > 0) {
+        snprintf(seed, sizeof seed, "; seed %llu", (unsigned long long)run->sampling.seed);
     }
     report("prompt %zu tokens, %.1f tokens/s; answer %zu tokens, %.1f tokens/s; %s%s",
            run->read_count, rate(run->read_count, run->prompt_seconds), answer_count(run),
@@ -111,21 +107,33 @@ static void report_done(const struct run *run) {
 
 /* ---- both ---- */
 
-int event_token(struct run *run, int32_t id, const char *text, size_t length) {
-    if (run->json) {
-        return line_now(json_pack("{s:s, s:i, s:o}", "event", "token", "id", (int)id, "text",
-                                  json_text(text, length)));
+/* Text of the answer: to who takes it apart, or to people. */
+static int write_text(struct run *run, const char *text, size_t length) {
+    if (run->reply) {
+        return reply_push(run->reply, text, length);
     }
-    write_text(run, text, length);
+    if (!run->json) {
+        output_write(text, length);
+    }
     return EXIT_DONE;
 }
 
+int event_token(struct run *run, int32_t id, const char *text, size_t length) {
+    int code = run->json ? line_now(json_pack("{s:s, s:i, s:o}", "event", "token", "id", (int)id,
+                                              "text", json_text(text, length)))
+                         : EXIT_DONE;
+    return code == EXIT_DONE ? write_text(run, text, length) : code;
+}
+
 int event_done(struct run *run, const char *rest, size_t length) {
-    if (run->json) {
-        return json_done(run, rest, length);
+    int code = write_text(run, rest, length);
+    if (code == EXIT_DONE && run->reply) {
+        code = reply_end(run->reply);
     }
-    write_text(run, rest, length);
-    if (!run->ends_line) {
+    if (code != EXIT_DONE || run->json) {
+        return code == EXIT_DONE ? json_done(run, rest, length) : code;
+    }
+    if (!output_ends_line()) {
         output_write("\n", 1);
     }
     if (output_flush()) {

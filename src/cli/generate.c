@@ -20,9 +20,9 @@ static int evaluate(struct run *run, size_t from, size_t count, struct varve_row
                : fail("%s", error.message);
 }
 
-/* Reads the whole prompt, or up to Ctrl-C. */
+/* Reads what the session doesn't hold of the prompt, or up to Ctrl-C. */
 static int read_prompt(struct run *run) {
-    size_t total = run->prompt_count, at = 0;
+    size_t total = run->prompt_count, at = run->held_count;
     size_t window = run->options.window < total ? run->options.window : total;
     struct varve_row *rows = malloc(window * sizeof *rows);
     double began = seconds_now();
@@ -36,7 +36,7 @@ static int read_prompt(struct run *run) {
     progress_clear();
     free(rows);
     run->prompt_seconds = seconds_now() - began;
-    run->read_count = at;
+    run->read_count = at - run->held_count;
     run->finish = at < total ? FINISH_INTERRUPTED : FINISH_LENGTH;
     return code;
 }

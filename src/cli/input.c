@@ -40,6 +40,22 @@ static int read_all(int descriptor, const char *name, struct text *text) {
     return fail("no memory for the text of %s", name);
 }
 
+int text_append(struct text *text, size_t *room, const char *more, size_t length) {
+    if (*room - text->length <= length) {
+        size_t larger_room = 2 * (text->length + length) + 64;
+        char *larger = realloc(text->at, larger_room);
+        if (!larger) {
+            return fail("no memory for a text of %zu bytes", text->length + length);
+        }
+        text->at = larger;
+        *room = larger_room;
+    }
+    memcpy(text->at + text->length, more, length);
+    text->length += length;
+    text->at[text->length] = 0;
+    return EXIT_DONE;
+}
+
 int input_read(const char *path, struct text *text) {
     bool standard = strcmp(path, "-") == 0;
     int descriptor = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);

@@ -11,6 +11,9 @@ struct text {
     size_t length;
 };
 
+/* Appends to a text that grows; `room` is that of text->at, at first 0. Exit code. */
+int text_append(struct text *text, size_t *room, const char *more, size_t length);
+
 /* Reads a whole file, "-" being standard input. Returns an exit code, after an error on standard
  * error. */
 int input_read(const char *path, struct text *text);

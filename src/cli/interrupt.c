@@ -7,21 +7,34 @@
 static volatile sig_atomic_t gentle, asked;
 
 static void on_signal(int number) {
-    (void)number;
     if (asked || !gentle) {
         _exit(EXIT_INTERRUPTED);
     }
-    asked = 1;
+    asked = number;
 }
 
-void interrupt_install(void) {
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+static void take_signals(int flags) {
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = flags};
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGHUP, &action, NULL);
+}
+
+void interrupt_install(void) {
+    take_signals(SA_RESTART);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
+}
+
+void interrupt_waiting(bool waiting) {
+    take_signals(waiting ? 0 : SA_RESTART);
+}
+
+int interrupt_take(void) {
+    int number = asked;
+    asked = 0;
+    return number;
 }
 
 void interrupt_gently(void) {

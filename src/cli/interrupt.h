@@ -10,3 +10,10 @@ void interrupt_install(void);
 /* From here on the first signal only makes `interrupted` true. */
 void interrupt_gently(void);
 bool interrupted(void);
+
+/* While a program waits for a person: a signal ends the waiting (a read fails with EINTR) rather
+ * than nothing. */
+void interrupt_waiting(bool waiting);
+
+/* The signal that came, or 0; from here on it is as if it had not. */
+int interrupt_take(void);

@@ -17,7 +17,7 @@ json_t *json_text(const char *text, size_t length) {
 }
 
 static int write_json(json_t *value, size_t flags) {
-    char *text = value ? json_dumps(value, flags | JSON_REAL_PRECISION(9)) : NULL;
+    char *text = value ? json_dumps(value, flags | JSON_ENCODE_ANY | JSON_REAL_PRECISION(9)) : NULL;
     json_decref(value);
     if (!text) {
         return fail("no memory for a line of JSON");

@@ -14,7 +14,7 @@ const struct command command_table[COMMAND_COUNT] = {
 };
 
 #define WORDS(name, ...) static const char *const name[] = {__VA_ARGS__, NULL}
-WORDS(ON_OFF, "on", "off");
+WORDS(THINKINGS, "on", "off", "hide");
 WORDS(SPECIALS, "all", "user", "none");
 WORDS(LOADS, "map", "read");
 WORDS(KV_TYPES, "f32", "f16");
@@ -26,6 +26,8 @@ WORDS(SHELLS, "bash", "zsh");
 
 #define RUN (1u << COMMAND_run)
 #define INSPECT (1u << COMMAND_inspect)
+#define CHAT (1u << COMMAND_chat)
+#define RENDER (1u << COMMAND_render)
 #define TOKENIZE (1u << COMMAND_tokenize)
 #define DETOKENIZE (1u << COMMAND_detokenize)
 #define LOGITS (1u << COMMAND_logits)

@@ -67,6 +67,9 @@ struct option {
     const char *environment;    /* a variable that repeats the option; or NULL */
     const char *help;           /* one sentence, without a full stop */
 };
+/* The choices of --thinking. */
+enum { THINKING_ON, THINKING_OFF, THINKING_HIDE };
+
 extern const struct option option_table[OPTION_COUNT];
 
 struct option_value {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 static int first_error; /* errno of the first write that failed, or 0 */
+static bool ends_line = true;
 
 static void note(bool failed) {
     if (failed && first_error == 0) {
@@ -19,6 +20,11 @@ void output_write(const char *text, size_t length) {
     if (first_error == 0) {
         note(fwrite(text, 1, length, stdout) != length);
     }
+    ends_line = length > 0 ? text[length - 1] == '\n' : ends_line;
+}
+
+bool output_ends_line(void) {
+    return ends_line;
 }
 
 void output_format(const char *format, ...) {

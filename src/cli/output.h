@@ -10,6 +10,9 @@
 void output_write(const char *text, size_t length);
 void output_format(const char *format, ...) __attribute__((__format__(__printf__, 1, 2)));
 
+/* Nothing was written by output_write yet, or a line break last. */
+bool output_ends_line(void);
+
 /* Brings what was written so far to the reader. False once nothing more can be written: the work
  * may end. */
 bool output_flush(void);

@@ -1,6 +1,6 @@
 /* One call of `varve run`: what its parts share. */
 #pragma once
-#include "opened.h"
+#include "reply.h"
 
 enum finish {
     FINISH_EOS,         /* the model ended its answer */
@@ -20,14 +20,28 @@ struct run {
     struct varve_sampler *sampler;
     struct varve_detokenizer *detokenizer;
     struct varve_stopper *stopper;
-    struct varve_ids ids;            /* of the prompt, then of the answer */
-    size_t prompt_count, read_count; /* tokens of the prompt, and how many were evaluated */
-    size_t limit;                    /* tokens that the answer may have */
+    struct reply *reply;  /* takes the answer apart; NULL: it is written as it comes */
+    struct varve_ids ids; /* of the prompt, then of the answer */
+    /* Tokens of the prompt, how many of them the session held already, and how many were read. */
+    size_t prompt_count, held_count, read_count;
+    size_t limit; /* tokens that the answer may have */
     bool json;
-    bool ends_line; /* what was written last is a line break, or nothing was written */
+    bool quiet; /* no figures behind each answer */
     double prompt_seconds, answer_seconds;
     enum finish finish;
 };
+
+/* Sizes, sampling and the session, once the model is open; `opened` has a vocabulary from here on.
+ * Exit codes, here and below. */
+int run_prepare(struct run *run);
+int run_open_session(struct run *run);
+/* Whether the prompt that `ids` is can be read; sets `prompt_count`. */
+int run_check_prompt(struct run *run);
+/* What one answer needs: the sampler and the streams of its text. */
+int run_open_streams(struct run *run);
+void run_close_streams(struct run *run);
+/* All that is open. */
+void run_close(struct run *run);
 
 /* Fills `sampling` from the options, then from what the file recommends. Exit code. */
 int run_sampling(struct run *run);

@@ -86,15 +86,20 @@ static int read_source(const struct vv_gguf *g, struct vv_text *out, struct vv_e
                          vv_gguf_path(g, 0));
 }
 
-int vv_chat_template_open(const struct vv_gguf *gguf, struct vv_chat_template **out,
-                          struct vv_error *error) {
-    struct vv_text source, bos, eos;
-    int status = read_source(gguf, &source, error);
-    status =
-        status == VV_OK ? read_token(gguf, "tokenizer.ggml.bos_token_id", &bos, error) : status;
+int vv_chat_template_replace(const struct vv_gguf *gguf, struct vv_text source,
+                             struct vv_chat_template **out, struct vv_error *error) {
+    struct vv_text bos, eos;
+    int status = read_token(gguf, "tokenizer.ggml.bos_token_id", &bos, error);
     status =
         status == VV_OK ? read_token(gguf, "tokenizer.ggml.eos_token_id", &eos, error) : status;
     return status == VV_OK ? vv_chat_template_new(source, bos, eos, out, error) : status;
+}
+
+int vv_chat_template_open(const struct vv_gguf *gguf, struct vv_chat_template **out,
+                          struct vv_error *error) {
+    struct vv_text source;
+    int status = read_source(gguf, &source, error);
+    return status == VV_OK ? vv_chat_template_replace(gguf, source, out, error) : status;
 }
 
 /* ---- Rendering ---- */

@@ -18,6 +18,10 @@ struct vv_gguf;
 int vv_chat_template_open(const struct vv_gguf *gguf, struct vv_chat_template **out,
                           struct vv_error *error);
 
+/* A template that is given in place of the file's, with that file's bos_token and eos_token. */
+int vv_chat_template_replace(const struct vv_gguf *gguf, struct vv_text source,
+                             struct vv_chat_template **out, struct vv_error *error);
+
 /* A template that is given: `bos` and `eos` are what it sees as bos_token and eos_token. */
 int vv_chat_template_new(struct vv_text source, struct vv_text bos, struct vv_text eos,
                          struct vv_chat_template **out, struct vv_error *error);

@@ -1,0 +1,238 @@
+/* A conversation in a terminal or through a pipe. */
+#include "chat.h"
+#include "commands.h"
+#include "interrupt.h"
+#include "output.h"
+#include "report.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- one turn ---- */
+
+/* Takes `ids` for the prompt. Where they begin with all that the session holds, only the others
+ * will be read; else it begins anew, as its state cannot be taken back to an earlier token. */
+static void set_prompt(struct run *run, const struct varve_ids *ids) {
+    size_t held = varve_session_length(run->session, 0);
+    bool appends = held > 0 && held < ids->count && held <= run->ids.count &&
+                   memcmp(ids->at, run->ids.at, held * sizeof *ids->at) == 0;
+    if (!appends) {
+        varve_session_clear(run->session, 0);
+    }
+    varve_ids_free(&run->ids);
+    run->ids = *ids;
+    run->held_count = appends ? held : 0;
+}
+
+static void add_count(struct chat_count *to, const struct chat_count *c) {
+    to->read += c->read;
+    to->reused += c->reused;
+    to->written += c->written;
+    to->read_seconds += c->read_seconds;
+    to->write_seconds += c->write_seconds;
+}
+
+static void count_turn(struct chat *chat) {
+    const struct run *run = &chat->run;
+    chat->last = (struct chat_count){.read = run->read_count,
+                                     .reused = run->held_count,
+                                     .written = run->ids.count - run->prompt_count,
+                                     .read_seconds = run->prompt_seconds,
+                                     .write_seconds = run->answer_seconds};
+    add_count(&chat->total, &chat->last);
+    chat->turns++;
+}
+
+/* Reads the prompt and writes the answer through `reply`. */
+static int generate(struct chat *chat, struct reply *reply) {
+    struct run *run = &chat->run;
+    struct varve_ids ids = {0};
+    enum varve_thinking thinking = VARVE_THINKING_NONE;
+    int code = conversation_ids(&chat->conversation, &run->opened, &ids, &thinking);
+    if (code != EXIT_DONE) {
+        varve_ids_free(&ids);
+        return code;
+    }
+    set_prompt(run, &ids);
+    code = run_check_prompt(run);
+    if (code == EXIT_DONE) {
+        code = run_open_streams(run);
+    }
+    if (code == EXIT_DONE) {
+        code = reply_open(reply, &run->opened, &chat->conversation, thinking);
+    }
+    if (code == EXIT_DONE) {
+        run->reply = reply;
+        run->answer_seconds = 0;
+        code = run_generate(run);
+        run->reply = NULL;
+        count_turn(chat);
+    }
+    run_close_streams(run);
+    return code;
+}
+
+/* Answers the conversation with one more message. What was written before Ctrl-C stays in it; a
+ * message without any answer is taken back. */
+static int answer(struct chat *chat, const struct text *message) {
+    int shown = choice_of(chat->run.arguments, OPTION_thinking);
+    struct reply reply = {.form = isatty(STDOUT_FILENO) ? REPLY_DIMMED : REPLY_TEXT,
+                          .hide = shown != THINKING_ON};
+    size_t count = json_array_size(chat->conversation.messages);
+    int code =
+        conversation_add(&chat->conversation, SIZE_MAX, "user", message->at, message->length);
+    if (code != EXIT_DONE) {
+        return code;
+    }
+    code = generate(chat, &reply);
+    int number = interrupt_take();
+    if ((code == EXIT_DONE || code == EXIT_INTERRUPTED) && reply_begun(&reply)) {
+        int appended = conversation_append(&chat->conversation, reply_message(&reply));
+        code = appended == EXIT_DONE ? code : appended;
+    } else {
+        json_array_remove(chat->conversation.messages, count);
+    }
+    reply_close(&reply);
+    chat->leave |= chat->run.finish == FINISH_UNREAD || (number && number != SIGINT);
+    return code == EXIT_INTERRUPTED && !chat->leave ? EXIT_DONE : code;
+}
+
+/* ---- messages ---- */
+
+static const char quotes[] = "\"\"\"";
+enum { QUOTES = sizeof quotes - 1 };
+
+static bool ends_with_quotes(const char *text, size_t length) {
+    return length >= QUOTES && memcmp(text + length - QUOTES, quotes, QUOTES) == 0;
+}
+
+/* What a line adds to a message; true if more lines belong to it. */
+static int add_line(struct text *message, size_t *room, bool *quoted, bool *more, const char *line,
+                    size_t length) {
+    if (!*more && length >= QUOTES && memcmp(line, quotes, QUOTES) == 0) {
+        *quoted = true;
+        line += QUOTES;
+        length -= QUOTES;
+        if (length == 0) {
+            *more = true;
+            return text_append(message, room, "", 0);
+        }
+    }
+    *more = *quoted ? !ends_with_quotes(line, length) : length && line[length - 1] == '\\';
+    size_t cut = *quoted ? (*more ? 0 : QUOTES) : *more;
+    int code = text_append(message, room, line, length - cut);
+    return code == EXIT_DONE && *more ? text_append(message, room, "\n", 1) : code;
+}
+
+/* The next message or command, perhaps of several lines. */
+static enum line_end read_message(struct chat *chat, struct text *message, int *code) {
+    size_t room = 0, length;
+    const char *line;
+    bool quoted = false, more = false;
+    *message = (struct text){0};
+    do {
+        enum line_end end = lines_read(chat->lines, more ? ". " : "> ", &line, &length);
+        if (end == LINE_INTERRUPTED || (end == LINE_ENDED && !more)) {
+            return end;
+        }
+        if (end == LINE_ENDED) {
+            break;
+        }
+        *code = add_line(message, &room, &quoted, &more, line, length);
+    } while (*code == EXIT_DONE && more);
+    if (quoted && message->length && message->at[message->length - 1] == '\n') {
+        message->at[--message->length] = 0;
+    }
+    return LINE_READ;
+}
+
+static int take_message(struct chat *chat, struct text *message) {
+    bool blank = message->length == strspn(message->at, " \t\r\n");
+    if (blank) {
+        return EXIT_DONE;
+    }
+    lines_remember(chat->lines, message->at);
+    if (message->at[0] != '/') {
+        return answer(chat, message);
+    }
+    if (message->at[1] != '/') {
+        return chat_command(chat, message->at);
+    }
+    struct text rest = {message->at + 1, message->length - 1};
+    return answer(chat, &rest);
+}
+
+/* Ctrl-C at the prompt takes the line away; a second one behind it leaves. True: leave. */
+static bool ends_at_prompt(const struct chat *chat, bool *again) {
+    if (interrupt_take() != SIGINT || !chat->terminal || *again) {
+        return true;
+    }
+    output_write("\n", 1);
+    output_flush();
+    report("once more, or Ctrl-D, to leave");
+    *again = true;
+    return false;
+}
+
+/* Messages until there are no more. A failed one does not end the conversation. */
+static int talk(struct chat *chat) {
+    bool again = false;
+    while (!chat->leave && output_flush()) {
+        struct text message;
+        int code = EXIT_DONE;
+        enum line_end end = read_message(chat, &message, &code);
+        if (end == LINE_READ) {
+            again = false;
+            code = code == EXIT_DONE ? take_message(chat, &message) : code;
+            chat->failed |= code != EXIT_DONE;
+        }
+        free(message.at);
+        if (code == EXIT_INTERRUPTED) {
+            return code;
+        }
+        if (end == LINE_INTERRUPTED && ends_at_prompt(chat, &again)) {
+            return EXIT_INTERRUPTED;
+        }
+        if (end == LINE_ENDED) {
+            break;
+        }
+    }
+    return chat->failed && !chat->terminal ? EXIT_FAILED : EXIT_DONE;
+}
+
+/* ---- beginning ---- */
+
+static int begin(struct chat *chat) {
+    int code = open_model(chat->run.arguments, &chat->run.opened);
+    if (code == EXIT_DONE) {
+        code = run_prepare(&chat->run);
+    }
+    if (code == EXIT_DONE) {
+        code = conversation_begin(&chat->conversation, chat->run.arguments);
+    }
+    if (code == EXIT_DONE) {
+        code = run_open_session(&chat->run);
+    }
+    chat->lines = code == EXIT_DONE ? lines_open(chat->terminal) : NULL;
+    return code == EXIT_DONE && !chat->lines ? fail("no memory for a conversation") : code;
+}
+
+int command_chat(const struct arguments *arguments) {
+    struct chat chat = {.run = {.arguments = arguments, .quiet = true},
+                        .terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)};
+    interrupt_gently();
+    int code = begin(&chat);
+    if (code == EXIT_DONE && chat.terminal) {
+        report("%s; /help lists the commands, Ctrl-D leaves",
+               chat.run.opened.info.name[0] ? chat.run.opened.info.name : "a model without a name");
+    }
+    if (code == EXIT_DONE) {
+        code = talk(&chat);
+    }
+    lines_close(chat.lines);
+    conversation_free(&chat.conversation);
+    run_close(&chat.run);
+    return code;
+}
