@@ -3,6 +3,7 @@ PREFIX ?= /usr/local
 MODEL ?= models/varve-tiny.gguf
 PROMPT ?= Tell me a story about a fox who lost something.
 FUZZ_SECONDS ?= 30
+MAKEFLAGS += --no-print-directory
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 
 # Ninja where it is there; a build folder keeps what it began with.
@@ -12,7 +13,7 @@ endif
 build = cmake --preset $(1) $(2) > /dev/null && cmake --build --preset $(1) --parallel $(JOBS) $(3)
 
 .DEFAULT_GOAL := build
-.PHONY: build run test check fuzz format install conformance clean help
+.PHONY: build run test check fuzz format install deb conformance clean help
 
 build: ## build the command and the library (build/release)
 	@tools/dependencies.sh build
@@ -39,7 +40,15 @@ format: ## bring all sources into their form
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
 install: build ## install under PREFIX (/usr/local); DESTDIR is respected
+	@cmake --build --preset release --target pages
 	@cmake --install build/release --prefix $(PREFIX)
+
+deb: build ## a Debian package in build/, for the Debian that it is made on
+	@tools/dependencies.sh package
+	@cmake --build --preset release --target pages
+	@cpack --config build/release/CPackConfig.cmake -B build > build/release/cpack.log || { cat build/release/cpack.log; exit 1; }
+	@rm -rf build/_CPack_Packages
+	@ls build/*.deb
 
 conformance: ## compare with the large fixtures: make conformance FIXTURES=DIR
 	@test -n "$(FIXTURES)" || { echo "conformance needs the fixtures' folder: make conformance FIXTURES=DIR" >&2; exit 2; }

@@ -4,12 +4,20 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(VARVE_ISAS avx2 avx512)
   set(VARVE_ISA_avx2 -mavx2 -mfma -mf16c -mbmi -mbmi2)
   set(VARVE_ISA_avx512 -march=x86-64-v4 -mprefer-vector-width=256)
+  set(VARVE_X86_SETS avx512vnni)
+  set(VARVE_X86_avx512vnni -march=x86-64-v4 -mavx512vnni)
 else()
   set(VARVE_ISAS)
+  set(VARVE_X86_SETS)
 endif()
 
-# varve_variants(TARGET): adds the object files to TARGET.
+# varve_variants(TARGET): adds the object files to TARGET; a hand-written src/op/*/x86_SET.c, which is
+# among its sources already, gets its set's flags.
 function(varve_variants target)
+  foreach(set IN LISTS VARVE_X86_SETS)
+    file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/op/*/x86_${set}.c)
+    set_source_files_properties(${files} PROPERTIES COMPILE_OPTIONS "${VARVE_X86_${set}}")
+  endforeach()
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/op/*/portable.c)
   if(NOT sources)
     return()

@@ -133,6 +133,50 @@ int varve_output_finish(struct varve_output *output, struct varve_error *error);
 /* Leaves nothing behind. NULL is let be. */
 void varve_output_abandon(struct varve_output *output);
 
+/* ---- tensors in other types ------------------------------------------------------------------ */
+
+/* What became of a tensor. */
+struct varve_quantized {
+    const char *name, *from, *to; /* types */
+    uint64_t elements, bytes_before, bytes;
+    bool encoded;     /* else its bytes were copied */
+    bool requantised; /* encoded from a type that is no float: its error adds to the old one */
+    bool fell_back;   /* the type that was asked for has blocks that don't fit the tensor's rows */
+    double left, all; /* sums of squares: of what encoding changed, and of the values before it */
+};
+
+struct varve_quantize_options {
+    const char *type; /* "Q4_K": for all matrices but those below; NULL: they keep theirs */
+    /*
+     * "PATTERN=TYPE", one a line or separated by commas, with # before a comment: matrices whose
+     * name the pattern matches (*, ?, [abc] as in a shell) get that type; "keep": their own. The
+     * first rule that matches counts, before `type`. NULL: none.
+     */
+    const char *rules;
+    uint32_t threads; /* 0: physical cores this process may use; results don't depend on it */
+    varve_progress progress;
+    void (*tensor)(void *context, const struct varve_quantized *tensor); /* done; may be NULL */
+    void *context;
+};
+
+/*
+ * Writes the model of `file` (of all its shards) to `path` with its matrices in other types:
+ * metadata are kept, general.file_type and general.quantization_version set. Types: F32, F16, BF16,
+ * Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K … Q6_K, IQ4_NL, IQ4_XS, MXFP4.
+ *
+ * Always kept: tensors of one dimension and of integers. Kept unless a rule names them: norms,
+ * routers (ffn_gate_inp), convolutions (conv1d), indexers, and the small matrices hc_*_inject,
+ * ssm_alpha, ssm_beta, hc_*_fn, *_ape. Where rows are no multiple of 256, Q2_K and Q3_K become
+ * Q4_0, Q4_K Q5_0, Q5_K Q5_1, Q6_K Q8_0, IQ4_XS IQ4_NL; where they are none of 32, the tensor keeps
+ * its type.
+ *
+ * Errors: a rule that matches no matrix; a value that is NaN, infinite, or larger than the type
+ * holds; a path that is one of the file's own. On failure there is no file of that name, or still
+ * the old one.
+ */
+int varve_quantize(const struct varve_file *file, const char *path,
+                   const struct varve_quantize_options *options, struct varve_error *error);
+
 /* ---- tokens -------------------------------------------------------------------------------- */
 
 struct varve_tokenizer;
@@ -190,6 +234,60 @@ int varve_stopper_push(struct varve_stopper *stopper, const char *text, size_t l
                        const char **out, size_t *out_length, bool *stopped,
                        struct varve_error *error);
 
+/* ---- answers: thoughts, text and calls of tools out of a model's text (docs/answers.md) -------
+ */
+
+/* What the rendered prompt ended with, and so where the answer begins. */
+enum varve_thinking {
+    VARVE_THINKING_NONE,   /* neither: the answer may open its thoughts itself */
+    VARVE_THINKING_OPEN,   /* the tag that opens the thoughts */
+    VARVE_THINKING_CLOSED, /* the tag that closes them */
+};
+/* By the last tag of a rendered prompt. */
+enum varve_thinking varve_prompt_thinking(const char *prompt, size_t length);
+
+enum varve_answer_kind {
+    VARVE_ANSWER_REASONING, /* text of the thoughts */
+    VARVE_ANSWER_CONTENT,   /* text of the answer */
+    VARVE_ANSWER_MARKUP,    /* no text, only `raw` */
+    VARVE_ANSWER_CALL,      /* a call begins; `text` is the tool's name */
+    VARVE_ANSWER_ARGUMENTS, /* of this call: the next piece of a JSON object's text */
+    VARVE_ANSWER_CALL_END,  /* the call is complete, and so is that object */
+    /* The answer ended within a call, whose arguments are left incomplete so that nobody runs it;
+     * where the name wasn't complete there was no VARVE_ANSWER_CALL. */
+    VARVE_ANSWER_UNFINISHED,
+    VARVE_ANSWER_END, /* of the answer; always the last */
+};
+struct varve_answer_event {
+    enum varve_answer_kind kind;
+    size_t call;      /* of the events of calls: 0, 1, … */
+    const char *text; /* valid during the call of the sink, as is `raw` */
+    size_t length;
+    const char *raw; /* the bytes of the answer that this is for; all of them, joined, are it */
+    size_t raw_length;
+};
+/* Takes an event. A code other than 0 ends the work and is returned. */
+typedef int (*varve_answer_sink)(void *context, const struct varve_answer_event *event,
+                                 struct varve_error *error);
+
+struct varve_answer;
+/*
+ * `architecture`: "qwen4exp" or "deepseek4"; others are UNSUPPORTED. `tools` [tools_length]: the
+ * JSON array of tools that the template was given, by whose schemas arguments are typed; NULL: not
+ * known, any call is recognised; an empty array: nothing is a call.
+ */
+int varve_answer_new(const char *architecture, enum varve_thinking thinking, const char *tools,
+                     size_t tools_length, struct varve_answer **answer, struct varve_error *error);
+void varve_answer_free(struct varve_answer *answer);
+/*
+ * The next piece of the answer, cut anywhere; and its end, which decides on what was held back. The
+ * events' texts, joined, don't depend on the cuts. After an error the answer can only be freed.
+ */
+int varve_answer_push(struct varve_answer *answer, const char *text, size_t length,
+                      varve_answer_sink sink, void *context, struct varve_error *error);
+int varve_answer_end(struct varve_answer *answer, varve_answer_sink sink, void *context,
+                     struct varve_error *error);
+
 /* ---- models -------------------------------------------------------------------------------- */
 
 struct varve_model;
@@ -241,7 +339,7 @@ struct varve_session_options {
     bool observe;           /* keep inner tensors of the last window for varve_session_observed */
     bool mtp;               /* evaluate the MTP block beside the trunk */
     bool profile;           /* time every step for varve_session_profile */
-    const char *isa;        /* "portable", "avx2", "avx512"; NULL: the best here */
+    const char *isa;        /* "portable", "avx2", "avx512", "avx512vnni"; NULL: the best here */
 };
 
 int varve_session_open(const struct varve_model *model, const struct varve_session_options *options,

@@ -39,6 +39,10 @@ for group in "$@"; do
         need clang have clang
         need libclang-rt-14-dev fuzzes
         ;;
+    package)
+        need dpkg-dev have dpkg-shlibdeps
+        need file have file
+        ;;
     format) need clang-format have clang-format ;;
     *)
         echo "dependencies.sh: there is no group $group" >&2

@@ -3,6 +3,7 @@
 # bit, for every window and thread count. The four builds have warnings as errors.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+command -v ninja > /dev/null && export CMAKE_GENERATOR=Ninja
 tokens=$(seq -s ' ' 3 4 275) # 69 of them: more than the largest window but one
 models=(tests/data/qwen4exp/micro.f32.gguf tests/data/qwen4exp/hq.ud.gguf)
 work=build/equal/logits

@@ -37,7 +37,9 @@ static int features_of(const char *isa, uint32_t *features, struct vv_error *err
         }
     }
     return vv_fail(error, VV_ERROR_INVALID,
-                   "no instruction set is called \"%s\"; there are portable, avx2, avx512", isa);
+                   "no instruction set is called \"%s\"; there are portable, avx2, avx512, "
+                   "avx512vnni",
+                   isa);
 }
 
 static int translate(const struct varve_model *model, const struct varve_session_options *from,

@@ -52,7 +52,7 @@ int varve_stopper_push(struct varve_stopper *stopper, const char *text, size_t l
         code = vv_stop_end(stopper->stop, &stopper->out, vv_internal(error));
     }
     if (code == VV_OK) {
-        *out = stopper->out.at;
+        *out = stopper->out.length ? stopper->out.at : "";
         *out_length = stopper->out.length;
         *stopped = found >= 0;
     }

@@ -93,7 +93,7 @@ int varve_detokenizer_push(struct varve_detokenizer *stream, int32_t id, const c
     stream->out.length = 0;
     int code = vv_detokenize(&stream->stream, id, &stream->out, vv_internal(error));
     if (code == VV_OK) {
-        *text = stream->out.at;
+        *text = stream->out.length ? stream->out.at : "";
         *length = stream->out.length;
     }
     return code;
@@ -104,7 +104,7 @@ int varve_detokenizer_end(struct varve_detokenizer *stream, const char **text, s
     stream->out.length = 0;
     int code = vv_detokenize_end(&stream->stream, &stream->out, vv_internal(error));
     if (code == VV_OK) {
-        *text = stream->out.at;
+        *text = stream->out.length ? stream->out.at : "";
         *length = stream->out.length;
     }
     return code;

@@ -1,12 +1,12 @@
 /* Help, from the table. */
-#include "options.h"
+#include "help.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum { COLUMNS = 88, HELP_COLUMN = 29 };
 
-static const char *const group_names[GROUP_COUNT] = {
+const char *const option_group_names[GROUP_COUNT] = {
     [GROUP_INPUT] = "Input",
     [GROUP_MEMORY] = "Memory and speed",
     [GROUP_SAMPLING] = "Choice of tokens",
@@ -34,8 +34,7 @@ static void print_wrapped(const char *text, size_t at) {
     putchar('\n');
 }
 
-/* " N", " f32|f16", or nothing. */
-static void value_text(const struct option *option, char *out, size_t room) {
+void option_value_text(const struct option *option, char *out, size_t room) {
     out[0] = 0;
     if (option->kind == OPTION_FLAG) {
         return;
@@ -50,23 +49,28 @@ static void value_text(const struct option *option, char *out, size_t room) {
     }
 }
 
-static void print_option(const struct option *option) {
-    char value[60], head[120], text[700];
-    value_text(option, value, sizeof value);
+void option_help_text(const struct option *option, char *out, size_t room) {
+    size_t used = (size_t)snprintf(out, room, "%s", option->help);
+    if (option->fallback && used < room) {
+        used += (size_t)snprintf(out + used, room - used, " (default: %s)", option->fallback);
+    }
+    if (option->repeated && used < room) {
+        used += (size_t)snprintf(out + used, room - used, "; may be repeated");
+    }
+    if (option->environment && used < room) {
+        snprintf(out + used, room - used, "; also %s", option->environment);
+    }
+}
+
+static void print_option(enum command_id command, enum option_id id) {
+    const struct option *option = &option_table[id];
+    char value[OPTION_VALUE_ROOM], head[120], text[OPTION_HELP_ROOM];
+    option_value_text(option, value, sizeof value);
+    option_help_text(option, text, sizeof text);
     char letter[] = {'-', option->letter, ',', 0};
-    int n = snprintf(head, sizeof head, "  %-3s --%s%s", option->letter ? letter : "", option->name,
-                     value);
-    size_t used = (size_t)snprintf(text, sizeof text, "%s", option->help);
-    if (option->fallback && used < sizeof text) {
-        used +=
-            (size_t)snprintf(text + used, sizeof text - used, " (default: %s)", option->fallback);
-    }
-    if (option->repeated && used < sizeof text) {
-        used += (size_t)snprintf(text + used, sizeof text - used, "; may be repeated");
-    }
-    if (option->environment && used < sizeof text) {
-        snprintf(text + used, sizeof text - used, "; also %s", option->environment);
-    }
+    bool lettered = option->letter && option_lettered(command, option->letter) == id;
+    int n =
+        snprintf(head, sizeof head, "  %-3s --%s%s", lettered ? letter : "", option->name, value);
     if (n < HELP_COLUMN) {
         printf("%-*s", HELP_COLUMN, head);
     } else {
@@ -85,10 +89,10 @@ void help_command(enum command_id id) {
         for (unsigned i = 0; i < OPTION_COUNT; i++) {
             if (option_table[i].group == group && option_table[i].commands & 1u << id) {
                 if (first) {
-                    printf("\n%s\n", group_names[group]);
+                    printf("\n%s\n", option_group_names[group]);
                 }
                 first = false;
-                print_option(&option_table[i]);
+                print_option(id, (enum option_id)i);
             }
         }
     }

@@ -30,6 +30,9 @@ struct inspection {
 void inspect_as_text(const struct inspection *inspection);
 int inspect_as_json(const struct inspection *inspection);
 
+/* The drawing of the layers, a part of the text; nothing for a file that has none. */
+void inspect_map(const struct varve_file *file);
+
 /* --tensor and --verify; exit codes. */
 int inspect_tensor(const struct arguments *arguments, const struct varve_file *file);
 int inspect_verify(const struct varve_file *file);

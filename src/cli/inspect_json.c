@@ -1,10 +1,12 @@
 /* What `varve inspect --json` gives to a program. */
 #include "inspect.h"
 #include "json.h"
+#include "layers.h"
 #include "metadata.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { ARRAY_MOST = 16 };
@@ -80,6 +82,27 @@ static json_t *json_types(const struct inspection *in) {
     return types;
 }
 
+static json_t *json_layer(const struct layer *layer, size_t number) {
+    return json_pack("{s:I, s:s, s:b, s:b, s:I, s:[s, s, s], s:I}", "layer", (json_int_t)number,
+                     "mixer", mixer_names[layer->mixer], "ngram", layer->ngram, "draft",
+                     layer->draft, "experts", (json_int_t)layer->experts, "expert_types",
+                     layer->formats[0], layer->formats[1], layer->formats[2], "bytes",
+                     (json_int_t)layer->bytes);
+}
+
+static json_t *json_layers(const struct varve_file *file) {
+    size_t count;
+    struct layer *layers = layers_of(file, &count);
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++) {
+        if (layers[i].tensors) {
+            json_array_append_new(list, json_layer(&layers[i], i));
+        }
+    }
+    free(layers);
+    return list;
+}
+
 /* The memory plan, or null. */
 static json_t *json_plan(const struct inspection *in) {
     if (in->why_not[0]) {
@@ -104,10 +127,10 @@ int inspect_as_json(const struct inspection *in) {
         json_array_append_new(tensors, json_tensor(in, i));
     }
     json_t *page =
-        json_pack("{s:i, s:s, s:I, s:i, s:o, s:o, s:o, s:o}", "version", (int)in->info.version,
+        json_pack("{s:i, s:s, s:I, s:i, s:o, s:o, s:o, s:o, s:o}", "version", (int)in->info.version,
                   "architecture", in->info.architecture, "bytes", (json_int_t)in->info.bytes,
                   "files", (int)in->info.shards, "metadata", metadata, "tensors", tensors, "types",
-                  json_types(in), "memory", json_plan(in));
+                  json_types(in), "layers", json_layers(in->file), "memory", json_plan(in));
     if (in->why_not[0]) {
         json_object_set_new(page, "no_session", json_string(in->why_not));
     }

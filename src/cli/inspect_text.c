@@ -9,21 +9,6 @@
 
 enum { STRING_MOST = 60, ARRAY_MOST = 6 };
 
-static const char *bytes_text(uint64_t bytes, char text[32]) {
-    static const struct {
-        double unit;
-        const char *name;
-    } units[] = {{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}};
-    for (size_t i = 0; i < 3; i++) {
-        if ((double)bytes >= units[i].unit) {
-            snprintf(text, 32, "%.1f %s", (double)bytes / units[i].unit, units[i].name);
-            return text;
-        }
-    }
-    snprintf(text, 32, "%u bytes", (unsigned)bytes);
-    return text;
-}
-
 /* A string on one line: line breaks and other control characters as escapes, `most` characters at
  * most. */
 static void print_string(const char *text, size_t length, size_t most) {
@@ -152,5 +137,6 @@ void inspect_as_text(const struct inspection *in) {
         print_tensor(in, i);
     }
     print_types(in);
+    inspect_map(in->file);
     print_plan(in);
 }

@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOGITS_BYTES = 64 << 20 };
-
 static int contradictions(const struct arguments *arguments) {
     static const enum option_id of_file[] = {OPTION_tokens, OPTION_tokens_file, OPTION_out,
                                              OPTION_profile, OPTION_COUNT};
@@ -73,9 +71,9 @@ static int write_rows(struct varve_session *session, const struct varve_row *row
                       struct sink *sink) {
     struct varve_error error;
     int code = varve_session_evaluate(session, rows, count, VARVE_ADVANCE, write_row, sink, &error);
-    return code == VARVE_OK ? EXIT_DONE
-           : interrupted()  ? EXIT_INTERRUPTED
-                            : fail("%s", error.message);
+    return code == VARVE_OK                ? EXIT_DONE
+           : code == VARVE_ERROR_CANCELLED ? EXIT_INTERRUPTED
+                                           : fail("%s", error.message);
 }
 
 /* The draft head's logits, window by window. */
@@ -120,14 +118,6 @@ static int evaluate(struct varve_session *session, const struct varve_session_op
     return code;
 }
 
-/* Rows of a window: what was asked for, else as many as keep their logits within some memory. */
-static uint32_t window_of(const struct varve_session_options *options, size_t tokens,
-                          size_t vocabulary) {
-    size_t fit = LOGITS_BYTES / (vocabulary * sizeof(float));
-    size_t window = options->window ? options->window : fit < 1 ? 1 : fit < 512 ? fit : 512;
-    return window < tokens ? (uint32_t)window : (uint32_t)tokens;
-}
-
 static int write_logits(const struct arguments *arguments, const struct opened *opened,
                         const struct token_list *tokens) {
     struct varve_session_options options = session_options(arguments, tokens->count);
@@ -135,7 +125,7 @@ static int write_logits(const struct arguments *arguments, const struct opened *
     struct varve_error error;
     struct sink sink = {.vocabulary = opened->info.vocabulary, .rows = tokens->count};
     options.mtp = options.observe = given(arguments, OPTION_mtp);
-    options.window = options.logits = window_of(&options, tokens->count, sink.vocabulary);
+    options.window = options.logits = logits_window(&options, tokens->count, sink.vocabulary);
     if (options.mtp && tokens->count < 2) {
         return fail("--mtp needs two tokens at least: a draft is made from a position and the "
                     "token after it");

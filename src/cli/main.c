@@ -1,5 +1,6 @@
 /* varve: the command. It uses the public interface of the library (varve.h) and nothing else. */
 #include "commands.h"
+#include "help.h"
 #include "interrupt.h"
 #include "output.h"
 #include "report.h"
@@ -14,6 +15,18 @@ static int (*const functions[COMMAND_COUNT])(const struct arguments *) = {
 };
 
 int command_help(const struct arguments *arguments) {
+    bool man = given(arguments, OPTION_man), completion = given(arguments, OPTION_completion);
+    if (man + completion + (arguments->operand_count > 0) > 1) {
+        return fail_use("a command, --man and --completion are three things to print: choose one");
+    }
+    if (man) {
+        help_manual();
+        return EXIT_DONE;
+    }
+    if (completion) {
+        (choice_of(arguments, OPTION_completion) == 0 ? help_bash : help_zsh)();
+        return EXIT_DONE;
+    }
     if (arguments->operand_count == 0) {
         help_program();
         return EXIT_DONE;

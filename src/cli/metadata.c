@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool file_value(const struct varve_file *file, const char *name, struct varve_value *value) {
+bool find_key(const struct varve_file *file, const char *name, size_t *index) {
     struct varve_file_info info;
     varve_file_info(file, &info);
     for (size_t i = 0; i < info.keys; i++) {
@@ -12,11 +12,20 @@ bool file_value(const struct varve_file *file, const char *name, struct varve_va
         varve_file_key(file, i, &key);
         if (key.name_length == strlen(name) && memcmp(key.name, name, key.name_length) == 0 &&
             key.count > 0) {
-            varve_file_value(file, i, 0, value);
+            *index = i;
             return true;
         }
     }
     return false;
+}
+
+bool file_value(const struct varve_file *file, const char *name, struct varve_value *value) {
+    size_t index;
+    if (!find_key(file, name, &index)) {
+        return false;
+    }
+    varve_file_value(file, index, 0, value);
+    return true;
 }
 
 bool file_number(const struct varve_file *file, const char *name, double *number) {

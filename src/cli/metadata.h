@@ -1,9 +1,12 @@
-/* Single values of a file's metadata by name. */
+/* A file's metadata by name. */
 #pragma once
 #include <stdbool.h>
 #include <varve.h>
 
-/* The first element of key `name`; false if the file has no such key, or an empty array there. */
+/* The place of key `name`; false if the file has no such key, or an empty array there. */
+bool find_key(const struct varve_file *file, const char *name, size_t *index);
+
+/* The first element of key `name`; false as above. */
 bool file_value(const struct varve_file *file, const char *name, struct varve_value *value);
 
 /* The same as a number; false also if it is none. */

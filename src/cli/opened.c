@@ -3,13 +3,11 @@
 #include "progress.h"
 #include "report.h"
 
-int open_file(const struct arguments *arguments, struct varve_file **file) {
+enum { LOGITS_BYTES = 64 << 20 };
+
+static int open_path(const struct arguments *arguments, const char *path,
+                     struct varve_file **file) {
     struct varve_error error;
-    const char *path = text_of(arguments, OPTION_model);
-    if (!path) {
-        return fail_use("varve %s needs a GGUF file: -m FILE",
-                        command_table[arguments->command].name);
-    }
     /* A file that is cut short while it is mapped then ends one piece of work, not the program. */
     if (varve_guard_mappings(&error) != VARVE_OK ||
         varve_file_open(path, choice_of(arguments, OPTION_load) == 1, file, &error) != VARVE_OK) {
@@ -18,14 +16,17 @@ int open_file(const struct arguments *arguments, struct varve_file **file) {
     return EXIT_DONE;
 }
 
-int open_model(const struct arguments *arguments, struct opened *opened) {
+int open_file(const struct arguments *arguments, struct varve_file **file) {
+    const char *path = text_of(arguments, OPTION_model);
+    return path ? open_path(arguments, path, file)
+                : fail_use("varve %s needs a GGUF file: -m FILE",
+                           command_table[arguments->command].name);
+}
+
+/* The model of the file that is open. */
+static int load_model(struct opened *opened) {
     struct varve_error error;
-    *opened = (struct opened){0};
-    int code = open_file(arguments, &opened->file);
-    if (code != EXIT_DONE) {
-        return code;
-    }
-    code = varve_model_open(opened->file, progress_bytes, NULL, &opened->model, &error);
+    int code = varve_model_open(opened->file, progress_bytes, NULL, &opened->model, &error);
     progress_clear();
     if (code != VARVE_OK) {
         close_model(opened);
@@ -34,6 +35,18 @@ int open_model(const struct arguments *arguments, struct opened *opened) {
     }
     varve_model_info(opened->model, &opened->info);
     return EXIT_DONE;
+}
+
+int open_model(const struct arguments *arguments, struct opened *opened) {
+    *opened = (struct opened){0};
+    int code = open_file(arguments, &opened->file);
+    return code == EXIT_DONE ? load_model(opened) : code;
+}
+
+int open_model_at(const struct arguments *arguments, const char *path, struct opened *opened) {
+    *opened = (struct opened){0};
+    int code = open_path(arguments, path, &opened->file);
+    return code == EXIT_DONE ? load_model(opened) : code;
 }
 
 void close_model(struct opened *opened) {
@@ -54,7 +67,7 @@ int open_tokenizer(const struct arguments *arguments, struct varve_file **file,
 }
 
 struct varve_session_options session_options(const struct arguments *arguments, size_t tokens) {
-    static const char *const isas[] = {NULL, "portable", "avx2", "avx512"};
+    static const char *const isas[] = {NULL, "portable", "avx2", "avx512", "avx512vnni"};
     int64_t window = integer_of(arguments, OPTION_window);
     return (struct varve_session_options){
         .context = given(arguments, OPTION_context)
@@ -69,6 +82,13 @@ struct varve_session_options session_options(const struct arguments *arguments, 
         .profile = given(arguments, OPTION_profile),
         .isa = isas[choice_of(arguments, OPTION_isa)],
     };
+}
+
+uint32_t logits_window(const struct varve_session_options *options, size_t tokens,
+                       size_t vocabulary) {
+    size_t fit = LOGITS_BYTES / (vocabulary * sizeof(float));
+    size_t window = options->window ? options->window : fit < 1 ? 1 : fit < 512 ? fit : 512;
+    return window < tokens ? (uint32_t)window : (uint32_t)tokens;
 }
 
 struct mtp_window mtp_window(size_t first, size_t rows) {

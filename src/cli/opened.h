@@ -13,6 +13,8 @@ struct opened {
     struct varve_model_info info;
 };
 int open_model(const struct arguments *arguments, struct opened *opened);
+/* The same for a second file, of a name that another option gives. */
+int open_model_at(const struct arguments *arguments, const char *path, struct opened *opened);
 void close_model(struct opened *opened);
 
 /* Opens the file's vocabulary alone; the caller closes both. */
@@ -22,6 +24,11 @@ int open_tokenizer(const struct arguments *arguments, struct varve_file **file,
 /* What the options say about a session. `tokens` is the context where the command has no option for
  * it, and the window that "all" stands for. */
 struct varve_session_options session_options(const struct arguments *arguments, size_t tokens);
+
+/* Rows of a window all of whose logits are wanted: what was asked for, else as many as keep their
+ * logits within some memory; not more than there are tokens. */
+uint32_t logits_window(const struct varve_session_options *options, size_t tokens,
+                       size_t vocabulary);
 
 /* What the draft head computes in a window of `rows` rows from position `first` on: its row j pairs
  * position j with token j + 1, so it begins one position earlier, but not before 0. */

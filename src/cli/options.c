@@ -18,17 +18,21 @@ WORDS(ON_OFF, "on", "off");
 WORDS(SPECIALS, "all", "user", "none");
 WORDS(LOADS, "map", "read");
 WORDS(KV_TYPES, "f32", "f16");
-WORDS(ISAS, "auto", "portable", "avx2", "avx512");
+WORDS(ISAS, "auto", "portable", "avx2", "avx512", "avx512vnni");
 WORDS(ACTIVATIONS, "int8", "f32");
 WORDS(BARRIERS, "needed", "all");
 WORDS(DEVICES, "cpu", "mock");
+WORDS(SHELLS, "bash", "zsh");
 
 #define RUN (1u << COMMAND_run)
 #define INSPECT (1u << COMMAND_inspect)
 #define TOKENIZE (1u << COMMAND_tokenize)
 #define DETOKENIZE (1u << COMMAND_detokenize)
 #define LOGITS (1u << COMMAND_logits)
+#define PERPLEXITY (1u << COMMAND_perplexity)
+#define QUANTIZE (1u << COMMAND_quantize)
 #define CHECK (1u << COMMAND_check)
+#define HELP (1u << COMMAND_help)
 
 const struct option option_table[OPTION_COUNT] = {
 #define OPTION(id, ...) [OPTION_##id] = {__VA_ARGS__},
@@ -42,6 +46,15 @@ enum command_id command_find(const char *name) {
         id++;
     }
     return (enum command_id)id;
+}
+
+enum option_id option_lettered(enum command_id command, char letter) {
+    for (unsigned i = 0; i < OPTION_COUNT; i++) {
+        if (option_table[i].letter == letter && option_table[i].commands & 1u << command) {
+            return (enum option_id)i;
+        }
+    }
+    return OPTION_COUNT;
 }
 
 int command_unknown(const char *name) {
@@ -220,12 +233,13 @@ static int read_long(struct arguments *arguments, const char *word, struct words
 }
 
 static int read_short(struct arguments *arguments, const char *word, struct words *words) {
-    for (unsigned i = 0; i < OPTION_COUNT; i++) {
-        if (option_table[i].letter == word[1]) {
-            return read_option(arguments, (enum option_id)i, word[2] ? word + 2 : NULL, words);
-        }
+    unsigned id = option_lettered(arguments->command, word[1]);
+    for (unsigned i = 0; id == OPTION_COUNT && i < OPTION_COUNT; i++) {
+        id = option_table[i].letter == word[1] ? i : id; /* another command's */
     }
-    return unknown_option(arguments->command, word);
+    return id == OPTION_COUNT
+               ? unknown_option(arguments->command, word)
+               : read_option(arguments, (enum option_id)id, word[2] ? word + 2 : NULL, words);
 }
 
 static int read_operand(struct arguments *arguments, const char *word) {

@@ -1,7 +1,7 @@
 /*
  * Everything that can be said on the command line, in one table (commands.def, options.def), and
- * the values of one call. From the table come parsing, help and errors, and later the manual page
- * and the shells' completions.
+ * the values of one call. From the table come parsing, help and errors, the manual page and the
+ * shells' completions.
  */
 #pragma once
 #include <stdbool.h>
@@ -54,7 +54,7 @@ enum option_id {
 
 struct option {
     const char *name; /* without its dashes */
-    char letter;      /* 0: none */
+    char letter;      /* 0: none; of a command's options with one letter the first has it */
     enum option_kind kind;
     enum option_group group;
     unsigned commands;          /* bits 1 << COMMAND_… */
@@ -113,6 +113,8 @@ void help_program(void);
 
 /* The command of that name, or COMMAND_COUNT. */
 enum command_id command_find(const char *name);
+/* The option that has the letter there, or OPTION_COUNT. */
+enum option_id option_lettered(enum command_id command, char letter);
 /* Says on standard error that there is no such command, and which are near. */
 int command_unknown(const char *name);
 

@@ -43,3 +43,18 @@ int output_finish(int code) {
     }
     return fail("standard output cannot be written: %s", strerror(first_error));
 }
+
+const char *bytes_text(uint64_t bytes, char text[32]) {
+    static const struct {
+        double unit;
+        const char *name;
+    } units[] = {{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}};
+    for (size_t i = 0; i < 3; i++) {
+        if ((double)bytes >= units[i].unit) {
+            snprintf(text, 32, "%.1f %s", (double)bytes / units[i].unit, units[i].name);
+            return text;
+        }
+    }
+    snprintf(text, 32, "%u bytes", (unsigned)bytes);
+    return text;
+}

@@ -5,6 +5,7 @@
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 void output_write(const char *text, size_t length);
 void output_format(const char *format, ...) __attribute__((__format__(__printf__, 1, 2)));
@@ -15,3 +16,6 @@ bool output_flush(void);
 
 /* At the end: `code`, or EXIT_FAILED with a sentence if output was lost. */
 int output_finish(int code);
+
+/* "20.8 MB"; returns `text`. */
+const char *bytes_text(uint64_t bytes, char text[32]);

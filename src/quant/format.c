@@ -1,4 +1,5 @@
 #include "quant/format.h"
+#include "quant/encode.h"
 #include "quant/list.h"
 
 #include <math.h>
@@ -46,18 +47,25 @@ VV_FLOAT_FORMATS(DECODE_FLOAT)
 /* ---- the table ---- */
 
 #define SIZES(TYPE) VV_TYPE_##TYPE, #TYPE, VV_BLOCK_VALUES_##TYPE, VV_BLOCK_BYTES_##TYPE
-#define FLOAT(TYPE, name) {SIZES(TYPE), VV_ARITHMETIC_FLOAT, false, 0, decode_##name, NULL},
-#define SUPER(TYPE, name, offset)                                                                  \
-    {SIZES(TYPE), VV_ARITHMETIC_SUPER, offset, 0, decode_##name, unpack_##name},
+#define CALLS(name) .decode = decode_##name, .unpack = unpack_##name
+#define FLOAT(TYPE, name) {SIZES(TYPE), VV_ARITHMETIC_FLOAT, false, 0, .decode = decode_##name},
+#define SUPER(TYPE, name, offset) {SIZES(TYPE), VV_ARITHMETIC_SUPER, offset, 0, CALLS(name)},
 #define BLOCK(TYPE, name, offset, step)                                                            \
-    {SIZES(TYPE), VV_ARITHMETIC_BLOCK, offset, step, decode_##name, unpack_##name},
+    {SIZES(TYPE), VV_ARITHMETIC_BLOCK, offset, step, CALLS(name)},
 #define DECODED(TYPE, name, offset, step)                                                          \
-    {SIZES(TYPE), VV_ARITHMETIC_NONE, offset, step, decode_##name, unpack_##name},
+    {SIZES(TYPE), VV_ARITHMETIC_NONE, offset, step, CALLS(name)},
 
-static const struct vv_format formats[] = {VV_FLOAT_FORMATS(FLOAT) VV_BLOCK_FORMATS(BLOCK)
-                                               VV_SUPER_FORMATS(SUPER) VV_DECODED_FORMATS(DECODED)};
+#define PLACE(TYPE, ...) PLACE_##TYPE,
+#define ENCODED(TYPE, name, most)                                                                  \
+    [PLACE_##TYPE].encode = vv_encode_##name, [PLACE_##TYPE].largest = (most),
 
-enum { FORMATS = sizeof formats / sizeof *formats };
+#define ALL(X, Y, Z, U)                                                                            \
+    VV_FLOAT_FORMATS(X) VV_BLOCK_FORMATS(Y) VV_SUPER_FORMATS(Z) VV_DECODED_FORMATS(U)
+
+enum { ALL(PLACE, PLACE, PLACE, PLACE) FORMATS };
+
+static const struct vv_format formats[FORMATS] = {ALL(FLOAT, BLOCK, SUPER, DECODED)
+                                                      VV_ENCODED_FORMATS(ENCODED)};
 
 const struct vv_format *vv_format_at(size_t index) {
     return index < FORMATS ? &formats[index] : NULL;
@@ -103,4 +111,15 @@ size_t vv_first_bad_block(const struct vv_format *format, const void *at, size_t
         }
     }
     return blocks;
+}
+
+/* ---- checking what is to be encoded ---- */
+
+size_t vv_first_unfit(const struct vv_format *format, const float *x, size_t values) {
+    for (size_t i = 0; i < values; i++) {
+        if (!(fabsf(x[i]) <= format->largest)) {
+            return i;
+        }
+    }
+    return values;
 }

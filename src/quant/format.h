@@ -1,6 +1,7 @@
 /*
  * The table of block formats: what each one's blocks hold, their values, and their integers.
- * src/quant/list.h is the list that the table is made from; src/quant/NAME.h has each layout.
+ * src/quant/list.h is the list that the table is made from; src/quant/NAME.h has each layout,
+ * src/quant/NAME.c its encoder.
  */
 #pragma once
 #include "gguf/types.h"
@@ -35,6 +36,11 @@ struct vv_format {
      * formats. */
     void (*unpack)(const void *row, size_t stride, size_t segment, size_t values,
                    struct vv_segment *out);
+
+    /* Consecutive blocks for values (a multiple of block_values) that vv_first_unfit lets pass. The
+     * same bytes on every machine. NULL if there is no encoder. */
+    void (*encode)(const float *x /* [values] */, void *blocks, size_t values);
+    float largest; /* magnitude that a block can hold, if there is an encoder */
 };
 
 /* The format of a type, or NULL if its values are not known here (integers, F64, unknown ids). */
@@ -48,3 +54,7 @@ const struct vv_format *vv_format_at(size_t index);
  * infinite or NaN, which makes a file unusable; `blocks` if there is none.
  */
 size_t vv_first_bad_block(const struct vv_format *format, const void *at, size_t blocks);
+
+/* The first value that `format` cannot encode: NaN, or larger than `largest` in magnitude; `values`
+ * if there is none. */
+size_t vv_first_unfit(const struct vv_format *format, const float *x /* [values] */, size_t values);

@@ -17,6 +17,7 @@ enum {
     VV_CPU_ANY = 0,
     VV_CPU_AVX2 = 1 << 0,   /* with FMA, F16C, BMI2 */
     VV_CPU_AVX512 = 1 << 1, /* x86-64-v4: F, BW, CD, DQ, VL */
+    VV_CPU_AVX512_VNNI = 1 << 2,
 };
 
 /* A stretch of memory that an operation touches. */

@@ -1,6 +1,6 @@
 #include "text/chat_layout.h"
 
-#include "text/unicode.h"
+#include "text/letter.h"
 #include "text/utf8.h"
 
 #include <stdlib.h>
@@ -36,10 +36,7 @@ static size_t space(const char *text, size_t length) {
     if (vv_utf8_length(text, length) != length || length == 0) {
         return 0;
     }
-    uint32_t c = vv_utf8_next(text, &at);
-    /* The separators U+001C … U+001F are white space for the templates' trim, and not for the
-     * pre-tokenizer. */
-    return vv_unicode_class(c) & VV_CLASS_SPACE || (c >= 0x1c && c <= 0x1f) ? at : 0;
+    return vv_is_space(vv_utf8_next(text, &at)) ? at : 0; /* as the templates' trim has it */
 }
 
 /* `text` without the white space around it. */

@@ -54,16 +54,21 @@ size_t vv_utf8_length(const char *text, size_t length) {
     return wanted;
 }
 
-int vv_utf8_append(struct vv_bytes *out, uint32_t character, struct vv_error *error) {
-    unsigned char s[4];
-    size_t length = character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
+size_t vv_utf8_write(uint32_t character, char out[4]) {
     static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    size_t length = character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
     for (size_t i = length - 1; i > 0; i--) {
-        s[i] = (unsigned char)(0x80 | (character & 0x3f));
+        out[i] = (char)(0x80 | (character & 0x3f));
         character >>= 6;
     }
-    s[0] = (unsigned char)(lead[length] | character);
-    return vv_bytes_append(out, s, length, error);
+    out[0] = (char)(lead[length] | character);
+    return length;
+}
+
+int vv_utf8_append(struct vv_bytes *out, uint32_t character, struct vv_error *error) {
+    char bytes[4];
+    size_t length = vv_utf8_write(character, bytes);
+    return vv_bytes_append(out, bytes, length, error);
 }
 
 /* How many bytes from `at` on are ASCII. */

@@ -15,7 +15,10 @@ uint32_t vv_utf8_next(const char *text, size_t *at);
 /* The length of the well-formed character that `text` [length] begins with, or 0. */
 size_t vv_utf8_length(const char *text, size_t length);
 
-/* Appends one character, which is not a surrogate and at most U+10FFFF. */
+/* Writes one character, which is not a surrogate and at most U+10FFFF, and returns its length. */
+size_t vv_utf8_write(uint32_t character, char out[4]);
+
+/* The same, appended. */
 int vv_utf8_append(struct vv_bytes *out, uint32_t character, struct vv_error *error);
 
 /*

@@ -14,6 +14,7 @@ uint32_t vv_cpu_features(void) {
             __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
             __builtin_cpu_supports("avx512vl")) {
             features |= VV_CPU_AVX512;
+            features |= __builtin_cpu_supports("avx512vnni") ? VV_CPU_AVX512_VNNI : 0;
         }
     }
     return features;

@@ -43,10 +43,9 @@ static void lock(struct vv_device *device) {
 static void *mock_allocate(struct vv_device *device, size_t bytes) {
     struct mock_device *mock = (struct mock_device *)device;
     size_t page = (size_t)sysconf(_SC_PAGESIZE), room = (bytes + page) / page * page;
-    struct block *b = malloc(sizeof *b);
-    void *map =
-        room < bytes ? MAP_FAILED : mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (!b || map == MAP_FAILED) {
+    struct block *b = room < bytes ? NULL : malloc(sizeof *b);
+    void *map = b ? mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : MAP_FAILED;
+    if (map == MAP_FAILED) {
         free(b);
         return NULL;
     }

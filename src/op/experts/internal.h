@@ -6,11 +6,15 @@ int vv_expert_up_reference(const void *args, size_t begin, size_t end);
 int vv_expert_up_portable(const void *args, size_t begin, size_t end);
 int vv_expert_up_portable_avx2(const void *args, size_t begin, size_t end);
 int vv_expert_up_portable_avx512(const void *args, size_t begin, size_t end);
+bool vv_expert_up_avx512vnni_fits(const void *args);
+int vv_expert_up_avx512vnni(const void *args, size_t begin, size_t end);
 
 int vv_expert_down_reference(const void *args, size_t begin, size_t end);
 int vv_expert_down_portable(const void *args, size_t begin, size_t end);
 int vv_expert_down_portable_avx2(const void *args, size_t begin, size_t end);
 int vv_expert_down_portable_avx512(const void *args, size_t begin, size_t end);
+bool vv_expert_down_avx512vnni_fits(const void *args);
+int vv_expert_down_avx512vnni(const void *args, size_t begin, size_t end);
 
 int vv_expert_sum_reference(const void *args, size_t begin, size_t end);
 int vv_expert_sum_portable(const void *args, size_t begin, size_t end);

@@ -56,6 +56,8 @@ static const struct vv_variant up_variants[] = {
 #if defined(__x86_64__)
     {"expert_up/portable_avx2", VV_CPU_AVX2, true, NULL, NULL, vv_expert_up_portable_avx2},
     {"expert_up/portable_avx512", VV_CPU_AVX512, true, NULL, NULL, vv_expert_up_portable_avx512},
+    {"expert_up/avx512vnni", VV_CPU_AVX512 | VV_CPU_AVX512_VNNI, true, vv_expert_up_avx512vnni_fits,
+     NULL, vv_expert_up_avx512vnni},
 #endif
     {0},
 };
@@ -96,6 +98,8 @@ static const struct vv_variant down_variants[] = {
     {"expert_down/portable_avx2", VV_CPU_AVX2, true, NULL, NULL, vv_expert_down_portable_avx2},
     {"expert_down/portable_avx512", VV_CPU_AVX512, true, NULL, NULL,
      vv_expert_down_portable_avx512},
+    {"expert_down/avx512vnni", VV_CPU_AVX512 | VV_CPU_AVX512_VNNI, true,
+     vv_expert_down_avx512vnni_fits, NULL, vv_expert_down_avx512vnni},
 #endif
     {0},
 };

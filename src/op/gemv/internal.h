@@ -12,6 +12,8 @@ int vv_gemv_portable_avx2(const void *args, size_t begin, size_t end);
 int vv_gemv_rows4_avx2(const void *args, size_t begin, size_t end);
 int vv_gemv_portable_avx512(const void *args, size_t begin, size_t end);
 int vv_gemv_rows4_avx512(const void *args, size_t begin, size_t end);
+bool vv_gemv_avx512vnni_fits(const void *args);
+int vv_gemv_avx512vnni(const void *args, size_t begin, size_t end);
 
 /* The copies of quant/row_dot.h's function. */
 void vv_rows_dot_avx2(const struct vv_weight_row *w, const struct vv_planes *x, const int32_t *row,

@@ -45,6 +45,8 @@ static const struct vv_variant variants[] = {
     {"gemv/rows4_avx512", VV_CPU_AVX512, true, is_quantised, &vv_layout_rows4,
      vv_gemv_rows4_avx512},
     {"gemv/portable_avx512", VV_CPU_AVX512, true, NULL, NULL, vv_gemv_portable_avx512},
+    {"gemv/avx512vnni", VV_CPU_AVX512 | VV_CPU_AVX512_VNNI, true, vv_gemv_avx512vnni_fits, NULL,
+     vv_gemv_avx512vnni},
 #endif
     {0},
 };

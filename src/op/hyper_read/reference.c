@@ -1,7 +1,7 @@
-#include "op/gemv/contract.h"
 #include "op/hyper_read/contract.h"
 #include "op/hyper_read/internal.h"
 #include "op/plain.h"
+#include "op/plain_product.h"
 
 int vv_hyper_norm_reference(const void *args, size_t begin, size_t end) {
     const struct vv_hyper_norm *a = args;
@@ -23,43 +23,14 @@ int vv_hyper_norm_reference(const void *args, size_t begin, size_t end) {
     return VV_OK;
 }
 
-/* Row `row` of the planes alone. */
-static struct vv_planes planes_of(const struct vv_planes *x, size_t row) {
-    size_t width = x->width, coarse = vv_plane_scales(width, VV_COARSE_UNIT);
-    struct vv_planes one = {.width = width, .x = x->x + row * width, .float_only = x->float_only};
-    if (x->coarse_q) {
-        one.coarse_q = x->coarse_q + row * width;
-        one.coarse_scale = x->coarse_scale + row * coarse;
-        one.coarse_sum16 = x->coarse_sum16 + row * (width / VV_SUM_UNIT);
-    }
-    if (x->fine_q) {
-        one.fine_q = x->fine_q + row * width;
-        one.fine_scale = x->fine_scale + row * (width / VV_FINE_UNIT);
-        one.fine_sum16 = x->fine_sum16 + row * (width / VV_SUM_UNIT);
-    }
-    return one;
-}
-
-/* gemv's reference for one output of one row. */
-static int product(const struct vv_weight *weight, size_t output, const struct vv_planes *x,
-                   size_t row, float *y) {
-    struct vv_weight one = *weight;
-    const int32_t rows = 1;
-    one.data += output * one.row_bytes;
-    one.rows = 1;
-    struct vv_gemv gemv = {
-        .x = planes_of(x, row), .weight = &one, .y = y, .y_row = 1, .rows = {&rows, 1}};
-    return vv_gemv.variants->run(&gemv, 0, 1);
-}
-
 int vv_hyper_down_reference(const void *args, size_t begin, size_t end) {
     const struct vv_hyper_down *a = args;
     size_t rank = a->down->rows;
     for (size_t unit = begin; unit < end; unit++) {
         for (size_t row = 0; row < vv_rows(a->rows); row++) {
             float y;
-            int error = unit < rank ? product(a->down, unit, &a->h, row, &y)
-                                    : product(a->inject, unit - rank, &a->h, row, &y);
+            int error = unit < rank ? vv_plain_product(a->down, 0, unit, &a->h, row, &y)
+                                    : vv_plain_product(a->inject, 0, unit - rank, &a->h, row, &y);
             if (error != VV_OK) {
                 return error;
             }
@@ -78,7 +49,7 @@ static int mean_of_gated(const struct vv_hyper_up *a, size_t row, size_t i, floa
     float sum = 0.0f;
     for (size_t s = 0; s < a->streams; s++) {
         float y;
-        int error = product(a->up, s * a->width + i, &a->a, row, &y);
+        int error = vv_plain_product(a->up, 0, s * a->width + i, &a->a, row, &y);
         if (error != VV_OK) {
             return error;
         }

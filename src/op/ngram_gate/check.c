@@ -21,11 +21,17 @@ static struct vv_ngram_gate make(struct vv_check *check, const int32_t *rows, si
                                   .width = width};
 }
 
+/* With values of all magnitudes most gates are 0 or 1 and hide the sum they come from; normal ones
+ * show its last bits. */
 static void bits(struct vv_check *check, int32_t rows, size_t width) {
-    size_t streams = 1 + vv_check_below(check, 5);
+    size_t streams = 1 + vv_check_below(check, 5), n = (size_t)rows * streams * width;
     struct vv_ngram_gate a = make(check, &rows, streams, width);
     vv_check_variants(check, &vv_ngram_gate, &a, "%d rows of %zu streams of %zu", rows, streams,
                       width);
+    a.k = vv_check_normals(check, n);
+    a.q = vv_check_normals(check, n);
+    vv_check_variants(check, &vv_ngram_gate, &a, "%d rows of %zu normal streams of %zu", rows,
+                      streams, width);
     vv_check_reset(check);
 }
 

@@ -1,0 +1,13 @@
+#include "quant/encode.h"
+#include "quant/fit.h"
+
+void vv_encode_q5_0(const float *x, void *blocks, size_t values) {
+    static const struct vv_levels levels = VV_INTEGERS(-16, 15);
+    static const struct vv_trials trials = {14.2f, 17, 7, false};
+    uint8_t *to = blocks, code[32];
+    for (size_t i = 0; i < values; i += 32, to += 22) {
+        vv_store16(to, vv_fit_block(&levels, &trials, x + i, code));
+        vv_store_fifth_bits(to + 2, code);
+        vv_store_nibbles(to + 6, code);
+    }
+}

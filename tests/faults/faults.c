@@ -1,0 +1,225 @@
+/*
+ * Each scenario runs once to count its calls for memory, files and threads, then once for each of
+ * them, with that call failing. Every run must end with one sentence (or go on, where the library
+ * can do without), give back all it took, and leave no file under the final name that isn't whole.
+ */
+#include "faults/inject.h"
+#include "varve.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MICRO VARVE_SOURCE_DIR "/tests/data/qwen4exp/micro.f32.gguf"
+
+static struct varve_error error;
+static char output[200];
+
+/* A scenario: 0, or an error's code. */
+typedef int scenario(void);
+
+static int open_and_close(void) {
+    struct varve_file *file;
+    int code = varve_file_open(MICRO, false, &file, &error);
+    if (code == VARVE_OK) {
+        varve_file_close(file);
+    }
+    return code;
+}
+
+static int plain_reads(void) {
+    struct varve_file *file;
+    int code = varve_file_open(MICRO, true, &file, &error);
+    if (code == VARVE_OK) {
+        code = varve_file_verify(file, NULL, NULL, &error);
+        varve_file_close(file);
+    }
+    return code;
+}
+
+static int text(const struct varve_model *model) {
+    const struct varve_message messages[] = {{"system", "Be kind.", 8},
+                                             {"user", "hello world", 11}};
+    const char *const stops[] = {"\n\n", "end"};
+    struct varve_ids ids = {0};
+    struct varve_detokenizer *stream = NULL;
+    struct varve_stopper *stopper = NULL;
+    const char *out;
+    size_t length;
+    bool stopped;
+    int code = varve_chat_tokens(model, messages, 2, true, &ids, &error);
+    code = code ? code : varve_detokenizer_new(varve_model_tokenizer(model), true, &stream, &error);
+    code = code ? code : varve_stopper_new(stops, 2, &stopper, &error);
+    for (size_t i = 0; code == VARVE_OK && i < ids.count; i++) {
+        code = varve_detokenizer_push(stream, ids.at[i], &out, &length, &error);
+        code =
+            code ? code
+                 : varve_stopper_push(stopper, out, length, false, &out, &length, &stopped, &error);
+    }
+    varve_stopper_free(stopper);
+    varve_detokenizer_free(stream);
+    varve_ids_free(&ids);
+    return code;
+}
+
+static int draw(const struct varve_model_info *info, const float *logits) {
+    struct varve_sampling sampling;
+    struct varve_sampler *sampler;
+    const int32_t history[] = {1, 2, 3};
+    int32_t token;
+    varve_sampling_defaults(&sampling);
+    sampling.temperature = 1;
+    sampling.top_k = 5;
+    sampling.presence_penalty = 1;
+    int code = varve_sampler_new(info->vocabulary, &sampling, &sampler, &error);
+    if (code == VARVE_OK) {
+        code = varve_sampler_draw(sampler, logits, history, 3, 7, &token, &error);
+        varve_sampler_free(sampler);
+    }
+    return code;
+}
+
+static int evaluate(const struct varve_model *model, bool mock) {
+    struct varve_session_options options = {.context = 32,
+                                            .window = 8,
+                                            .threads = mock ? 2 : 1,
+                                            .mtp = true,
+                                            .observe = true,
+                                            .mock_device = mock};
+    const struct varve_row rows[] = {{0, 5, true}, {0, 6, true}, {0, 7, true}};
+    struct varve_session *session;
+    struct varve_observed observed;
+    struct varve_model_info info;
+    int32_t drafts[2];
+    size_t bytes;
+    varve_model_info(model, &info);
+    int code = varve_session_open(model, &options, &session, &error);
+    if (code != VARVE_OK) {
+        return code;
+    }
+    code = varve_session_evaluate(session, rows, 3, VARVE_ADVANCE, NULL, NULL, &error);
+    code = code ? code : draw(&info, varve_session_logits(session, 2));
+    code = code ? code : varve_session_observed(session, "selected.3", &observed, &error);
+    code = code ? code : varve_session_draft(session, 0, 9, 2, drafts, NULL, &error);
+    code = code ? code : varve_session_evaluate(session, rows, 3, VARVE_VERIFY, NULL, NULL, &error);
+    code = code ? code : varve_session_commit(session, 0, 2, &error);
+    code = code ? code : varve_session_state(session, 0, NULL, 0, &bytes, &error);
+    varve_session_close(session);
+    return code;
+}
+
+static int with_model(int (*use)(const struct varve_model *model)) {
+    struct varve_file *file;
+    struct varve_model *model;
+    int code = varve_file_open(MICRO, false, &file, &error);
+    if (code != VARVE_OK) {
+        return code;
+    }
+    code = varve_model_open(file, NULL, NULL, &model, &error);
+    if (code == VARVE_OK) {
+        code = use(model);
+        varve_model_close(model);
+    }
+    varve_file_close(file);
+    return code;
+}
+
+static int evaluate_cpu(const struct varve_model *model) {
+    return evaluate(model, false);
+}
+static int evaluate_mock(const struct varve_model *model) {
+    return evaluate(model, true);
+}
+static int run_text(void) {
+    return with_model(text);
+}
+static int run_cpu(void) {
+    return with_model(evaluate_cpu);
+}
+static int run_mock(void) {
+    return with_model(evaluate_mock);
+}
+
+static int write_output(void) {
+    struct varve_output *out;
+    int code = varve_output_open(output, &out, &error);
+    for (int i = 0; code == VARVE_OK && i < 3; i++) {
+        code = varve_output_write(out, "0123456789", 10, &error);
+        if (code != VARVE_OK) {
+            varve_output_abandon(out);
+        }
+    }
+    return code ? code : varve_output_finish(out, &error);
+}
+
+/* Whole, or not there. */
+static bool output_is_right(bool finished) {
+    FILE *file = fopen(output, "rb");
+    char content[64];
+    size_t n = file ? fread(content, 1, sizeof content, file) : 0;
+    if (file) {
+        fclose(file);
+    }
+    unlink(output);
+    return finished ? n == 30 : !file || n == 30;
+}
+
+static const struct {
+    const char *name;
+    scenario *run;
+} scenarios[] = {
+    {"open", open_and_close}, {"plain reads", plain_reads}, {"text", run_text},
+    {"cpu session", run_cpu}, {"mock session", run_mock},   {"output", write_output},
+};
+
+/* One run with call `at` failing (0: none). Returns a complaint, or NULL. */
+static const char *one(size_t i, size_t at, size_t *calls) {
+    long before = inject_held();
+    error = (struct varve_error){0};
+    inject_begin(at);
+    int code = scenarios[i].run();
+    *calls = inject_end();
+    if (at == 0 && code != VARVE_OK) {
+        return "fails without a reason";
+    }
+    if (code != VARVE_OK && (error.message[0] == 0 || strchr(error.message, '\n'))) {
+        return "fails without one sentence";
+    }
+    if (inject_held() != before) {
+        return "doesn't give back all that it took";
+    }
+    return output_is_right(code == VARVE_OK && scenarios[i].run == write_output)
+               ? NULL
+               : "leaves a file that isn't whole";
+}
+
+int main(int argc, char **argv) {
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    size_t points = 0, passed = 0, bad = 0;
+    (void)argc;
+    snprintf(output, sizeof output, "%.180s.output", argv[0]);
+    for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
+        size_t total, ignored, survived = 0;
+        one(i, 0, &total); /* what a process keeps for good is taken in its first run */
+        const char *complaint = one(i, 0, &total);
+        for (size_t at = 1; !complaint && at <= total; at++, points++) {
+            complaint = one(i, at, &ignored);
+            survived += error.message[0] == 0;
+            if (complaint) {
+                printf("%s, call %zu of %zu: %s\n", scenarios[i].name, at, total, complaint);
+                bad++;
+                complaint = NULL;
+            } else {
+                passed++;
+            }
+        }
+        if (complaint) {
+            printf("%s: %s: %s\n", scenarios[i].name, complaint, error.message);
+            bad++;
+        }
+        printf("%-14s %zu calls, %zu of them done without\n", scenarios[i].name, total, survived);
+    }
+    printf("%zu injection points\n%zu passed, %zu failed\n", points, passed, bad);
+    return bad != 0;
+}
