@@ -395,10 +395,41 @@ static void check_errors(struct vv_check *check) {
     vv_check_reset(check);
 }
 
+/* The last of several rows that an expert serves is not finite, the others are. */
+static void check_bad_rows(struct vv_check *check) {
+    struct mixture m = new_mixture(check, 3, 2, 2);
+    struct vv_weight *weight = new_weight(check, VV_TYPE_F32, 40, 5, 2);
+    struct vv_expert_up up = {.u = new_planes(check, 3, 40),
+                              .gate = weight,
+                              .up = weight,
+                              .hidden = 5,
+                              .active = m.active,
+                              .begin = m.begin,
+                              .pair = m.pair,
+                              .used = 2,
+                              .h = vv_check_floats(check, 30),
+                              .rows = m.rows};
+    struct vv_expert_down down = {.h = new_planes(check, 6, 40),
+                                  .down = weight,
+                                  .active = m.active,
+                                  .begin = m.begin,
+                                  .pair = m.pair,
+                                  .y = vv_check_floats(check, 30),
+                                  .width = 5,
+                                  .rows = m.rows,
+                                  .used = 2};
+    ((float *)(uintptr_t)up.u.x)[3 * 40 - 1] = NAN;
+    vv_check_refuses(check, &vv_expert_up, &up, VV_ERROR_NOT_FINITE, "NaN in the last row");
+    ((float *)(uintptr_t)down.h.x)[6 * 40 - 1] = INFINITY;
+    vv_check_refuses(check, &vv_expert_down, &down, VV_ERROR_NOT_FINITE, "inf in the last pair");
+    vv_check_reset(check);
+}
+
 void vv_experts_check(struct vv_check *check) {
     static const size_t widths[] = {1, 7, 16, 33, 63, 64, 65, 127, 128, 320};
     check_products(check);
     check_errors(check);
+    check_bad_rows(check);
     for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
         for (int32_t rows = 1; rows <= 8; rows++) {
             check_sum(check, widths[i], 1 + (size_t)(rows + (int32_t)i) % 10, rows);
