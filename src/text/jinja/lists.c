@@ -102,7 +102,7 @@ static int filled_list(struct vv_jinja_run *run, const struct vv_value *items, s
     return status;
 }
 
-/* Items of the first argument, and a count between 1 and `most` from the second. */
+/* Items of the first argument, and a count of 1 or more from the second. */
 static int parting(struct vv_jinja_run *run, const struct vv_jinja_call *call,
                    const struct vv_value **items, size_t *count, size_t *parts) {
     int64_t wanted;

@@ -1,7 +1,6 @@
 #include "text/jinja/builtins.h"
 #include "text/letter.h"
 #include "text/number.h"
-#include "text/utf8.h"
 
 #include <math.h>
 #include <string.h>
@@ -27,19 +26,23 @@ int vv_jinja_abs(struct vv_jinja_run *run, const struct vv_jinja_call *call, str
 
 /* ---- int and float ---- */
 
+static bool is_ascii_space(char c) {
+    return (unsigned char)c < 0x80 && vv_is_space((unsigned char)c);
+}
+
 /* The text without white space around it and single '_' between digits, or false. */
 static bool plain_digits(const struct vv_marked *text, char out[LONGEST + 1]) {
     const char *bytes = vv_marked_bytes(text);
     size_t begin = 0, end = text->length, used = 0;
-    while (begin < end && vv_is_space((unsigned char)bytes[begin])) {
+    while (begin < end && is_ascii_space(bytes[begin])) {
         begin++;
     }
-    while (end > begin && vv_is_space((unsigned char)bytes[end - 1])) {
+    while (end > begin && is_ascii_space(bytes[end - 1])) {
         end--;
     }
     for (size_t i = begin; i < end; i++) {
         bool between = i > begin && i + 1 < end && bytes[i - 1] != '_' && bytes[i + 1] != '_';
-        if (bytes[i] == '_' ? !between : used == LONGEST) {
+        if (bytes[i] == '_' ? !between : used == LONGEST || bytes[i] == 0) {
             return false;
         }
         if (bytes[i] != '_') {
@@ -134,8 +137,8 @@ static bool is_big(const struct vv_marked *text, char digits[LONGEST + 1]) {
         return false;
     }
     size_t sign = digits[0] == '-' || digits[0] == '+';
-    size_t zeros = sign + strspn(digits + sign, "0");
-    bool fine = strspn(digits + sign, "0123456789") == strlen(digits) - sign;
+    size_t zeros = sign + strspn(digits + sign, "0"), count = strspn(digits + sign, "0123456789");
+    bool fine = count > 0 && count == strlen(digits) - sign;
     memmove(digits + (digits[0] == '-'), digits + zeros, strlen(digits + zeros) + 1);
     return fine;
 }

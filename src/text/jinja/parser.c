@@ -72,8 +72,7 @@ void vv_parser_leave(struct vv_parser *p) {
     p->depth--;
 }
 
-/* ---- Tags: each function begins at the tag's name, and ends in front of what closes the tag ----
- */
+/* ---- Tags: from the tag's name to what closes the tag ---- */
 
 /* The end of a tag, a body up to {% end %}, and the word `end`. */
 static int parse_block(struct vv_parser *p, const char *end, struct vv_jinja_node **body) {
@@ -160,9 +159,8 @@ static int parse_for_head(struct vv_parser *p, struct vv_jinja_node *node) {
 static int parse_for(struct vv_parser *p, struct vv_jinja_node *node) {
     unsigned loops = p->loops;
     int status = parse_for_head(p, node);
-    p->loops =
-        node->recursive ? 0 : loops; /* a call of the loop is in the middle of an expression */
-    p->loops++;
+    /* A recursive loop may be called in the middle of an expression. */
+    p->loops = node->recursive ? 1 : loops + 1;
     status = status == VV_OK ? parse_body(p, "endfor", "else", &node->d) : status;
     p->loops--;
     bool other = vv_parser_is_word(p, "else");
