@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # equal_builds.sh: gcc and clang, without and with optimisation, must give the same logits to the
-# bit, for every window and thread count. The four builds have warnings as errors.
+# bit, for every window and thread count, and the same blocks in every format that can be encoded.
+# The four builds have warnings as errors.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 command -v ninja > /dev/null && export CMAKE_GENERATOR=Ninja
@@ -44,3 +45,19 @@ for model in "${models[@]}"; do
     done
 done
 echo "equal builds: $compared files of logits, gcc and clang, -O0 and -O3, all equal"
+
+types=(F32 F16 BF16 Q8_0 Q4_0 Q4_1 Q5_0 Q5_1 Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_NL IQ4_XS MXFP4)
+for type in "${types[@]}"; do
+    want=
+    for flavour in "${flavours[@]}"; do
+        "$flavour/varve" quantize -m tests/data/qwen4exp/hq.ud.gguf -t "$type" \
+            -o "$work/q.gguf" > /dev/null 2> "$work/q.log" || { cat "$work/q.log" >&2; exit 1; }
+        sum=$(sha256sum < "$work/q.gguf")
+        want=${want:-$sum}
+        if [[ $sum != "$want" ]]; then
+            echo "equal_builds: blocks of $type differ: $flavour" >&2
+            exit 1
+        fi
+    done
+done
+echo "equal builds: blocks of ${#types[@]} formats, all equal"

@@ -153,16 +153,39 @@ static int write_output(void) {
     return code ? code : varve_output_finish(out, &error);
 }
 
-/* Whole, or not there. */
-static bool output_is_right(bool finished) {
-    FILE *file = fopen(output, "rb");
+static int quantize(void) {
+    const struct varve_quantize_options options = {.rules = "output.weight=Q8_0", .threads = 2};
+    struct varve_file *file;
+    int code = varve_file_open(MICRO, true, &file, &error);
+    if (code == VARVE_OK) {
+        code = varve_quantize(file, output, &options, &error);
+        varve_file_close(file);
+    }
+    return code;
+}
+
+static bool is_whole(scenario *run) {
+    if (run == quantize) {
+        struct varve_file *model;
+        struct varve_error e;
+        int code = varve_file_open(output, false, &model, &e);
+        varve_file_close(code == VARVE_OK ? model : NULL);
+        return code == VARVE_OK;
+    }
     char content[64];
+    FILE *file = fopen(output, "rb");
     size_t n = file ? fread(content, 1, sizeof content, file) : 0;
     if (file) {
         fclose(file);
     }
+    return n == 30;
+}
+
+/* Whole, or not there. */
+static bool output_is_right(scenario *run, bool finished) {
+    bool right = access(output, F_OK) == 0 ? is_whole(run) : !finished;
     unlink(output);
-    return finished ? n == 30 : !file || n == 30;
+    return right;
 }
 
 static const struct {
@@ -171,6 +194,7 @@ static const struct {
 } scenarios[] = {
     {"open", open_and_close}, {"plain reads", plain_reads}, {"text", run_text},
     {"cpu session", run_cpu}, {"mock session", run_mock},   {"output", write_output},
+    {"quantize", quantize},
 };
 
 /* One run with call `at` failing (0: none). Returns a complaint, or NULL. */
@@ -189,7 +213,8 @@ static const char *one(size_t i, size_t at, size_t *calls) {
     if (inject_held() != before) {
         return "doesn't give back all that it took";
     }
-    return output_is_right(code == VARVE_OK && scenarios[i].run == write_output)
+    bool writes = scenarios[i].run == write_output || scenarios[i].run == quantize;
+    return output_is_right(scenarios[i].run, code == VARVE_OK && writes)
                ? NULL
                : "leaves a file that isn't whole";
 }
