@@ -73,8 +73,8 @@ static void operators_keep_marks(void **state) {
         "{{ 'a%sb%rc' % (x, y) }}{{ '%d' % n }}{{ '%(a)s' % {'a': x} }}{{ '%5.1fab' % f }}",
         "{{ n + 0 }}{{ n * 1 }}{{ n - 0 }}{{ n // 1 }}{{ f + 0 }}{{ n|int }}{{ n|string }}",
         "{{ x if yes else 'a' }}{{ nothing or x }}{{ x and y }}",
-        "{{ [x, 'a'] }}{{ (y, 'b') }}{{ {'a': x, x: 'b'} }}{{ z }}{{ l }}{{ z.items()|list }}"
-        "{{ z.keys()|list }}",
+        "{{ [x, 'a'] }}{{ (y, 'b') }}{{ {'a': x, x: 'b'} }}{{ z }}{{ l }}",
+        "{{ z.items()|list }}{{ z.keys()|list }}",
     };
     for (size_t i = 0; i < sizeof templates / sizeof *templates; i++) {
         assert_marks(templates[i]);

@@ -219,8 +219,7 @@ static void work_is_limited(void **state) {
     static const char *const endless[] = {
         "{% for i in range(1000) %}{% for j in range(1000) %}{% endfor %}{% endfor %}",
         "{% for i in range(100000) %}{{ 'x' }}{% endfor %}",
-        "{% set n = namespace(t='x') %}{% for i in range(40) %}{% set n.t = n.t ~ n.t %}"
-        "{% endfor %}",
+        "{% set n = namespace(t='x') %}{% for i in range(40) %}{% set n.t = n.t * 2 %}{% endfor %}",
         "{% for i in range(1000) %}{{ ('x' * 100000)|upper|length }}{% endfor %}",
         "{% for i in range(1000) %}{{ range(100000)|length }}{% endfor %}",
         "{% for i in range(1000) %}{{ 'a' in 'b' * 100000 }}{% endfor %}",

@@ -196,7 +196,7 @@ int vv_jinja_text(struct vv_jinja_run *run, const struct vv_value *value,
         *out = value->of.text;
         return VV_OK;
     }
-    struct vv_value text;
+    struct vv_value text = {.of.text = NULL};
     struct vv_buffer *buffer = vv_jinja_buffer(run, 32);
     int status = buffer ? vv_jinja_print(run, value, buffer) : run->error->code;
     status = status == VV_OK ? vv_jinja_finish(run, buffer, &text) : status;
