@@ -515,7 +515,7 @@ static void missing_tensors_are_named(void **state) {
         off_t at = edited_record(header, HEADER, name) - strlen(name) - header;
         assert_int_equal(pwrite(descriptor, "X", 1, at), 1);
         /* A family's own name for it, with or without ".weight". */
-        char base[64];
+        char base[80];
         snprintf(base, sizeof base, "\"%s", name);
         base[strlen(base) - (has_suffix(name, ".weight") ? strlen(".weight") : 0)] = 0;
         refuse_path(path, WORDS("missing.gguf", base));
