@@ -1,22 +1,34 @@
 # Every src/op/*/portable.c is compiled once plainly and once for each instruction set below; the
-# exported names get the set's suffix (src/base/isa.h). The registry chooses at run time.
+# exported names get the set's suffix (src/base/isa.h). Hand-written files src/op/*/x86_SET.c and
+# arm_SET.c are for that set alone. The registry chooses at run time.
+set(VARVE_ISAS)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(VARVE_ISAS avx2 avx512)
   set(VARVE_ISA_avx2 -mavx2 -mfma -mf16c -mbmi -mbmi2)
   set(VARVE_ISA_avx512 -march=x86-64-v4 -mprefer-vector-width=256)
-  set(VARVE_X86_SETS avx512vnni)
-  set(VARVE_X86_avx512vnni -march=x86-64-v4 -mavx512vnni)
+  set(VARVE_HAND_PREFIX x86)
+  set(VARVE_HAND_SETS avx2 avxvnni avx512 avx512vnni amx)
+  set(VARVE_HAND_avx2 ${VARVE_ISA_avx2})
+  set(VARVE_HAND_avxvnni ${VARVE_ISA_avx2} -mavxvnni)
+  set(VARVE_HAND_avx512 -march=x86-64-v4)
+  set(VARVE_HAND_avx512vnni -march=x86-64-v4 -mavx512vnni)
+  set(VARVE_HAND_amx -march=x86-64-v4 -mavx512vnni -mamx-tile -mamx-int8)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+  set(VARVE_HAND_PREFIX arm)
+  set(VARVE_HAND_SETS neon dotprod i8mm) # neon: every AArch64 CPU, so no flags
+  set(VARVE_HAND_neon)
+  set(VARVE_HAND_dotprod -march=armv8.2-a+dotprod)
+  set(VARVE_HAND_i8mm -march=armv8.2-a+dotprod+i8mm)
 else()
-  set(VARVE_ISAS)
-  set(VARVE_X86_SETS)
+  set(VARVE_HAND_SETS)
 endif()
 
-# varve_variants(TARGET): adds the object files to TARGET; a hand-written src/op/*/x86_SET.c, which is
-# among its sources already, gets its set's flags.
+# varve_variants(TARGET): adds the object files that this architecture has to TARGET.
 function(varve_variants target)
-  foreach(set IN LISTS VARVE_X86_SETS)
-    file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/op/*/x86_${set}.c)
-    set_source_files_properties(${files} PROPERTIES COMPILE_OPTIONS "${VARVE_X86_${set}}")
+  foreach(set IN LISTS VARVE_HAND_SETS)
+    file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/op/*/${VARVE_HAND_PREFIX}_${set}.c)
+    set_source_files_properties(${files} PROPERTIES COMPILE_OPTIONS "${VARVE_HAND_${set}}")
+    target_sources(${target} PRIVATE ${files})
   endforeach()
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/op/*/portable.c)
   if(NOT sources)

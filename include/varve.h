@@ -362,7 +362,8 @@ struct varve_session_options {
     bool observe;           /* keep inner tensors of the last window for varve_session_observed */
     bool mtp;               /* evaluate the MTP block beside the trunk */
     bool profile;           /* time every step for varve_session_profile */
-    const char *isa;        /* "portable", "avx2", "avx512", "avx512vnni"; NULL: the best here */
+    const char *isa;        /* NULL: the best here; "portable"; "avx2", "avxvnni", "avx512", "vnni",
+                             * "amx"; "neon", "dotprod", "i8mm" */
 };
 
 int varve_session_open(const struct varve_model *model, const struct varve_session_options *options,

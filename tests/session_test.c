@@ -15,7 +15,8 @@ enum { MODELS = sizeof models / sizeof *models, TOKENS = 150, CONTEXT = 200 };
 static const struct varve_session_options plain = {
     .context = CONTEXT, .window = CONTEXT, .logits = CONTEXT, .threads = 1};
 
-static const char *const isas[] = {"portable", "avx2", "avx512", "avx512vnni"};
+static const char *const isas[] = {"portable", "avx2", "avxvnni", "avx512", "vnni",
+                                   "amx",      "neon", "dotprod", "i8mm"};
 
 static bool can_open(const struct opened *o, const struct varve_session_options *options) {
     struct varve_session *s = NULL;

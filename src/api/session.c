@@ -14,34 +14,6 @@ struct varve_session {
 
 enum { CONTEXT_DEFAULT = 4096, WINDOW_DEFAULT = 512, LOGITS_DEFAULT = 16 };
 
-/* "avx2": everything up to it. 0 and a sentence: no such set. */
-static int features_of(const char *isa, uint32_t *features, struct vv_error *error) {
-    static const struct {
-        const char *name;
-        uint32_t features;
-    } sets[] = {
-        {"portable", VV_CPU_ANY}, {"avx2", VV_CPU_AVX2}, {"avx512", VV_CPU_AVX2 | VV_CPU_AVX512}};
-    if (!isa) {
-        *features = UINT32_MAX;
-        return VV_OK;
-    }
-    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
-        if (strcmp(isa, sets[i].name) == 0) {
-            *features = sets[i].features;
-            return (sets[i].features & ~vv_cpu_features()) == 0
-                       ? VV_OK
-                       : vv_fail(error, VV_ERROR_UNSUPPORTED,
-                                 "this processor does not have %s; leave the choice to varve or "
-                                 "take \"portable\"",
-                                 isa);
-        }
-    }
-    return vv_fail(error, VV_ERROR_INVALID,
-                   "no instruction set is called \"%s\"; there are portable, avx2, avx512, "
-                   "avx512vnni",
-                   isa);
-}
-
 static int translate(const struct varve_model *model, const struct varve_session_options *from,
                      struct vv_session_options *to, struct vv_error *error) {
     size_t context =
@@ -75,7 +47,8 @@ static int translate(const struct varve_model *model, const struct varve_session
                        "%s has no MTP block, so nothing can be drafted with it",
                        vv_gguf_path(model->file->gguf, 0));
     }
-    return features_of(from->isa, &to->features, error);
+    to->features = UINT32_MAX;
+    return from->isa ? vv_cpu_level(from->isa, &to->features, error) : VV_OK;
 }
 
 int varve_session_open(const struct varve_model *model, const struct varve_session_options *options,

@@ -67,7 +67,6 @@ int open_tokenizer(const struct arguments *arguments, struct varve_file **file,
 }
 
 struct varve_session_options session_options(const struct arguments *arguments, size_t tokens) {
-    static const char *const isas[] = {NULL, "portable", "avx2", "avx512", "avx512vnni"};
     int64_t window = integer_of(arguments, OPTION_window);
     return (struct varve_session_options){
         .context = given(arguments, OPTION_context)
@@ -80,7 +79,7 @@ struct varve_session_options session_options(const struct arguments *arguments, 
         .all_barriers = choice_of(arguments, OPTION_barriers) == 1,
         .mock_device = choice_of(arguments, OPTION_device) == 1,
         .profile = given(arguments, OPTION_profile),
-        .isa = isas[choice_of(arguments, OPTION_isa)],
+        .isa = choice_of(arguments, OPTION_isa) ? text_of(arguments, OPTION_isa) : NULL,
     };
 }
 

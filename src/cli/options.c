@@ -18,7 +18,8 @@ WORDS(THINKINGS, "on", "off", "hide");
 WORDS(SPECIALS, "all", "user", "none");
 WORDS(LOADS, "map", "read");
 WORDS(KV_TYPES, "f32", "f16");
-WORDS(ISAS, "auto", "portable", "avx2", "avx512", "avx512vnni");
+WORDS(ISAS, "auto", "portable", "avx2", "avxvnni", "avx512", "vnni", "amx", "neon", "dotprod",
+      "i8mm");
 WORDS(ACTIVATIONS, "int8", "f32");
 WORDS(BARRIERS, "needed", "all");
 WORDS(DEVICES, "cpu", "mock");
