@@ -1,6 +1,7 @@
 # Every src/op/*/portable.c is compiled once plainly and once for each instruction set below; the
 # exported names get the set's suffix (src/base/isa.h). Hand-written files src/op/*/x86_SET.c and
-# arm_SET.c are for that set alone. The registry chooses at run time.
+# arm_SET.c are for that set alone; src/op/*/panels.c is compiled for each set that multiplies by
+# panels (src/quant/panel). The registry chooses at run time.
 set(VARVE_ISAS)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(VARVE_ISAS avx2 avx512)
@@ -8,6 +9,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(VARVE_ISA_avx512 -march=x86-64-v4 -mprefer-vector-width=256)
   set(VARVE_HAND_PREFIX x86)
   set(VARVE_HAND_SETS avx2 avxvnni avx512 avx512vnni amx)
+  set(VARVE_PANEL_SETS avx512vnni)
   set(VARVE_HAND_avx2 ${VARVE_ISA_avx2})
   set(VARVE_HAND_avxvnni ${VARVE_ISA_avx2} -mavxvnni)
   set(VARVE_HAND_avx512 -march=x86-64-v4)
@@ -23,24 +25,30 @@ else()
   set(VARVE_HAND_SETS)
 endif()
 
+# The sources, compiled with the flags and the suffix of an instruction set, become part of TARGET.
+function(varve_add_set target name suffix flags)
+  add_library(${name} OBJECT ${ARGN})
+  target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
+  target_compile_options(${name} PRIVATE ${flags})
+  target_compile_definitions(${name} PRIVATE VV_ISA_SUFFIX=_${suffix})
+  target_sources(${target} PRIVATE $<TARGET_OBJECTS:${name}>)
+endfunction()
+
 # varve_variants(TARGET): adds the object files that this architecture has to TARGET.
 function(varve_variants target)
   foreach(set IN LISTS VARVE_HAND_SETS)
-    file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/op/*/${VARVE_HAND_PREFIX}_${set}.c)
+    file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/op/*/${VARVE_HAND_PREFIX}_${set}.c
+         ${CMAKE_CURRENT_SOURCE_DIR}/quant/panel/${VARVE_HAND_PREFIX}_${set}.c)
     set_source_files_properties(${files} PROPERTIES COMPILE_OPTIONS "${VARVE_HAND_${set}}")
     target_sources(${target} PRIVATE ${files})
   endforeach()
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/op/*/portable.c)
-  if(NOT sources)
-    return()
-  endif()
+  file(GLOB portable CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/op/*/portable.c)
   foreach(isa IN LISTS VARVE_ISAS)
-    add_library(${target}_${isa} OBJECT ${sources})
-    target_include_directories(${target}_${isa} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}
-                               ${PROJECT_SOURCE_DIR}/include)
-    target_compile_options(${target}_${isa} PRIVATE ${VARVE_ISA_${isa}})
-    target_compile_definitions(${target}_${isa} PRIVATE VV_ISA_SUFFIX=_${isa})
-    target_sources(${target} PRIVATE $<TARGET_OBJECTS:${target}_${isa}>)
+    varve_add_set(${target} ${target}_${isa} ${isa} "${VARVE_ISA_${isa}}" ${portable})
+  endforeach()
+  file(GLOB panels CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/op/*/panels.c)
+  foreach(set IN LISTS VARVE_PANEL_SETS)
+    varve_add_set(${target} ${target}_panels_${set} ${set} "${VARVE_HAND_${set}}" ${panels})
   endforeach()
 endfunction()
 

@@ -1,25 +1,28 @@
 /* The operations' variants and shapes, for this folder alone. */
 #pragma once
+#include "quant/panel/panel.h"
 #include "registry/check.h"
 
 int vv_expert_up_reference(const void *args, size_t begin, size_t end);
 int vv_expert_up_portable(const void *args, size_t begin, size_t end);
 int vv_expert_up_portable_avx2(const void *args, size_t begin, size_t end);
 int vv_expert_up_portable_avx512(const void *args, size_t begin, size_t end);
-bool vv_expert_up_avx512vnni_fits(const void *args);
-int vv_expert_up_avx512vnni(const void *args, size_t begin, size_t end);
 
 int vv_expert_down_reference(const void *args, size_t begin, size_t end);
 int vv_expert_down_portable(const void *args, size_t begin, size_t end);
 int vv_expert_down_portable_avx2(const void *args, size_t begin, size_t end);
 int vv_expert_down_portable_avx512(const void *args, size_t begin, size_t end);
-bool vv_expert_down_avx512vnni_fits(const void *args);
-int vv_expert_down_avx512vnni(const void *args, size_t begin, size_t end);
 
 int vv_expert_sum_reference(const void *args, size_t begin, size_t end);
 int vv_expert_sum_portable(const void *args, size_t begin, size_t end);
 int vv_expert_sum_portable_avx2(const void *args, size_t begin, size_t end);
 int vv_expert_sum_portable_avx512(const void *args, size_t begin, size_t end);
+
+#define VV_EXPERTS_PANELS(set, needs)                                                              \
+    int vv_expert_up_panels_##set(const void *args, size_t begin, size_t end);                     \
+    int vv_expert_down_panels_##set(const void *args, size_t begin, size_t end);
+VV_PANEL_SETS(VV_EXPERTS_PANELS)
+#undef VV_EXPERTS_PANELS
 
 struct vv_experts_shape {
     size_t experts, used, width, hidden, calls; /* calls a token */

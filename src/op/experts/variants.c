@@ -50,15 +50,22 @@ static size_t up_weights(const void *args, struct vv_weight **out) {
     return a->up != a->gate ? 2 : 1;
 }
 
+static bool up_fits_panels(const void *args) {
+    const struct vv_expert_up *a = args;
+    return vv_panel_format(a->gate->type) && vv_panel_format(a->up->type) && !a->u.float_only;
+}
+
 static const struct vv_variant up_variants[] = {
     {"expert_up/reference", VV_CPU_ANY, true, NULL, NULL, vv_expert_up_reference},
     {"expert_up/portable", VV_CPU_ANY, true, NULL, NULL, vv_expert_up_portable},
 #if defined(__x86_64__)
     {"expert_up/portable_avx2", VV_CPU_AVX2, true, NULL, NULL, vv_expert_up_portable_avx2},
     {"expert_up/portable_avx512", VV_CPU_AVX512, true, NULL, NULL, vv_expert_up_portable_avx512},
-    {"expert_up/avx512vnni", VV_CPU_AVX512 | VV_CPU_AVX512_VNNI, true, vv_expert_up_avx512vnni_fits,
-     NULL, vv_expert_up_avx512vnni},
 #endif
+#define PANELS(set, needs)                                                                         \
+    {"expert_up/" #set, needs, true, up_fits_panels, NULL, vv_expert_up_panels_##set},
+    VV_PANEL_SETS(PANELS)
+#undef PANELS
     {0},
 };
 
@@ -91,6 +98,11 @@ static size_t down_weights(const void *args, struct vv_weight **out) {
     return 1;
 }
 
+static bool down_fits_panels(const void *args) {
+    const struct vv_expert_down *a = args;
+    return vv_panel_format(a->down->type) && !a->h.float_only;
+}
+
 static const struct vv_variant down_variants[] = {
     {"expert_down/reference", VV_CPU_ANY, true, NULL, NULL, vv_expert_down_reference},
     {"expert_down/portable", VV_CPU_ANY, true, NULL, NULL, vv_expert_down_portable},
@@ -98,9 +110,11 @@ static const struct vv_variant down_variants[] = {
     {"expert_down/portable_avx2", VV_CPU_AVX2, true, NULL, NULL, vv_expert_down_portable_avx2},
     {"expert_down/portable_avx512", VV_CPU_AVX512, true, NULL, NULL,
      vv_expert_down_portable_avx512},
-    {"expert_down/avx512vnni", VV_CPU_AVX512 | VV_CPU_AVX512_VNNI, true,
-     vv_expert_down_avx512vnni_fits, NULL, vv_expert_down_avx512vnni},
 #endif
+#define PANELS(set, needs)                                                                         \
+    {"expert_down/" #set, needs, true, down_fits_panels, NULL, vv_expert_down_panels_##set},
+    VV_PANEL_SETS(PANELS)
+#undef PANELS
     {0},
 };
 

@@ -35,6 +35,11 @@ static bool is_quantised(const void *args) {
            VV_ARITHMETIC_FLOAT;
 }
 
+static bool fits_panels(const void *args) {
+    const struct vv_gemv *a = args;
+    return vv_panel_format(a->weight->type) && !a->x.float_only;
+}
+
 static const struct vv_variant variants[] = {
     {"gemv/reference", VV_CPU_ANY, true, NULL, NULL, vv_gemv_reference},
     {"gemv/rows4", VV_CPU_ANY, true, is_quantised, &vv_layout_rows4, vv_gemv_rows4},
@@ -45,9 +50,9 @@ static const struct vv_variant variants[] = {
     {"gemv/rows4_avx512", VV_CPU_AVX512, true, is_quantised, &vv_layout_rows4,
      vv_gemv_rows4_avx512},
     {"gemv/portable_avx512", VV_CPU_AVX512, true, NULL, NULL, vv_gemv_portable_avx512},
-    {"gemv/avx512vnni", VV_CPU_AVX512 | VV_CPU_AVX512_VNNI, true, vv_gemv_avx512vnni_fits, NULL,
-     vv_gemv_avx512vnni},
 #endif
+#define PANELS(set, needs) {"gemv/" #set, needs, true, fits_panels, NULL, vv_gemv_panels_##set},
+    VV_PANEL_SETS(PANELS)
     {0},
 };
 

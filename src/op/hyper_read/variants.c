@@ -74,6 +74,11 @@ static size_t down_weights(const void *args, struct vv_weight **out) {
     return a->inject ? 2 : 1;
 }
 
+static bool down_fits_panels(const void *args) {
+    const struct vv_hyper_down *a = args;
+    return vv_panel_format(a->down->type) && !a->h.float_only;
+}
+
 static const struct vv_variant down_variants[] = {
     {"hyper_down/reference", VV_CPU_ANY, true, NULL, NULL, vv_hyper_down_reference},
     {"hyper_down/portable", VV_CPU_ANY, true, NULL, NULL, vv_hyper_down_portable},
@@ -81,6 +86,10 @@ static const struct vv_variant down_variants[] = {
     {"hyper_down/portable_avx2", VV_CPU_AVX2, true, NULL, NULL, vv_hyper_down_portable_avx2},
     {"hyper_down/portable_avx512", VV_CPU_AVX512, true, NULL, NULL, vv_hyper_down_portable_avx512},
 #endif
+#define PANELS(set, needs)                                                                         \
+    {"hyper_down/" #set, needs, true, down_fits_panels, NULL, vv_hyper_down_panels_##set},
+    VV_PANEL_SETS(PANELS)
+#undef PANELS
     {0},
 };
 
@@ -112,6 +121,11 @@ static size_t up_weights(const void *args, struct vv_weight **out) {
     return 1;
 }
 
+static bool up_fits_panels(const void *args) {
+    const struct vv_hyper_up *a = args;
+    return vv_panel_format(a->up->type) && !a->a.float_only;
+}
+
 static const struct vv_variant up_variants[] = {
     {"hyper_up/reference", VV_CPU_ANY, true, NULL, NULL, vv_hyper_up_reference},
     {"hyper_up/portable", VV_CPU_ANY, true, NULL, NULL, vv_hyper_up_portable},
@@ -119,6 +133,10 @@ static const struct vv_variant up_variants[] = {
     {"hyper_up/portable_avx2", VV_CPU_AVX2, true, NULL, NULL, vv_hyper_up_portable_avx2},
     {"hyper_up/portable_avx512", VV_CPU_AVX512, true, NULL, NULL, vv_hyper_up_portable_avx512},
 #endif
+#define PANELS(set, needs)                                                                         \
+    {"hyper_up/" #set, needs, true, up_fits_panels, NULL, vv_hyper_up_panels_##set},
+    VV_PANEL_SETS(PANELS)
+#undef PANELS
     {0},
 };
 

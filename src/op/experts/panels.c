@@ -1,17 +1,20 @@
 /*
- * Sixteen rows of an expert's matrix at a time (quant/group_dot.h), for all rows that use the
- * expert: each weight is read and unpacked once for eight of them.
+ * By panels of sixteen rows of an expert's matrix (quant/panel/panel.h), for all rows of the window
+ * that use the expert: its weights are read and unpacked once for many of them. Compiled for each
+ * set that has a kernel.
  */
+#include "base/finite.h"
+#include "base/isa.h"
 #include "base/math.h"
 #include "op/experts/contract.h"
 #include "op/experts/internal.h"
-#include "quant/group_dot.h"
+#include "quant/panel/products.h"
 
-enum { PAIRS = 32 };
+enum { PAIRS = 128, COLUMNS = 64 };
 
 /* A stretch of units that are rows of one expert's matrix. */
 struct stretch {
-    size_t expert, output, count; /* count at most VV_GROUP_ROWS */
+    size_t expert, output, count; /* count at most COLUMNS */
     const int32_t *pair;          /* the rows that use the expert */
     size_t pairs;
 };
@@ -21,21 +24,23 @@ static struct stretch stretch_at(const int32_t *active, const int32_t *begin, co
     size_t e = (size_t)active[1 + unit / outputs], output = unit % outputs;
     size_t count = outputs - output;
     count = count < end - unit ? count : end - unit;
-    count = count < VV_GROUP_ROWS ? count : VV_GROUP_ROWS;
+    count = count < COLUMNS ? count : COLUMNS;
     return (struct stretch){e, output, count, pair + begin[e], (size_t)(begin[e + 1] - begin[e])};
 }
 
 /* y[i][r] = row `output` + r of the expert . activation row row[i], with the separate scale. */
 static int products(const struct vv_weight *weight, const struct stretch *s, size_t output,
-                    const struct vv_planes *x, const int32_t *row, size_t n,
-                    float (*y)[VV_GROUP_ROWS]) {
-    bool finite = true;
-    vv_group_dot_avx512vnni(weight, s->expert, output, s->count, x, row, n, y[0], VV_GROUP_ROWS);
+                    const struct vv_planes *x, const int32_t *row, size_t n, float (*y)[COLUMNS]) {
+    uint32_t finite = 1;
+    vv_products(&VV_ISA(vv_panel_kernel), weight, s->expert, output, s->count, x, row, n, y[0],
+                COLUMNS);
     for (size_t i = 0; i < n; i++) {
-        for (size_t r = 0; r < s->count; r++) {
-            y[i][r] = weight->scale ? y[i][r] * weight->scale[s->expert] : y[i][r];
-            finite = finite && isfinite(y[i][r]);
+        if (weight->scale) {
+            for (size_t r = 0; r < s->count; r++) {
+                y[i][r] *= weight->scale[s->expert];
+            }
         }
+        finite &= vv_all_finite(y[i], s->count);
     }
     return finite ? VV_OK : VV_ERROR_NOT_FINITE;
 }
@@ -43,7 +48,7 @@ static int products(const struct vv_weight *weight, const struct stretch *s, siz
 static int up_pairs(const struct vv_expert_up *a, const struct stretch *s, const int32_t *pair,
                     size_t n) {
     int32_t row[PAIRS];
-    float gate[PAIRS][VV_GROUP_ROWS], up[PAIRS][VV_GROUP_ROWS];
+    float gate[PAIRS][COLUMNS], up[PAIRS][COLUMNS];
     for (size_t i = 0; i < n; i++) {
         row[i] = pair[i] / (int32_t)a->used;
     }
@@ -60,7 +65,7 @@ static int up_pairs(const struct vv_expert_up *a, const struct stretch *s, const
     return error;
 }
 
-int vv_expert_up_avx512vnni(const void *args, size_t begin, size_t end) {
+int VV_ISA(vv_expert_up_panels)(const void *args, size_t begin, size_t end) {
     const struct vv_expert_up *a = args;
     int error = VV_OK;
     for (size_t unit = begin; unit < end && error == VV_OK;) {
@@ -75,17 +80,15 @@ int vv_expert_up_avx512vnni(const void *args, size_t begin, size_t end) {
 
 static int down_pairs(const struct vv_expert_down *a, const struct stretch *s, const int32_t *pair,
                       size_t n) {
-    float y[PAIRS][VV_GROUP_ROWS];
+    float y[PAIRS][COLUMNS];
     int error = products(a->down, s, s->output, &a->h, pair, n, y);
     for (size_t i = 0; i < n && error == VV_OK; i++) {
-        for (size_t r = 0; r < s->count; r++) {
-            a->y[(size_t)pair[i] * a->width + s->output + r] = y[i][r];
-        }
+        memcpy(a->y + (size_t)pair[i] * a->width + s->output, y[i], s->count * sizeof(float));
     }
     return error;
 }
 
-int vv_expert_down_avx512vnni(const void *args, size_t begin, size_t end) {
+int VV_ISA(vv_expert_down_panels)(const void *args, size_t begin, size_t end) {
     const struct vv_expert_down *a = args;
     int error = VV_OK;
     for (size_t unit = begin; unit < end && error == VV_OK;) {
@@ -96,14 +99,4 @@ int vv_expert_down_avx512vnni(const void *args, size_t begin, size_t end) {
         unit += s.count;
     }
     return error;
-}
-
-bool vv_expert_up_avx512vnni_fits(const void *args) {
-    const struct vv_expert_up *a = args;
-    return vv_group_dot_takes(a->gate->type) && vv_group_dot_takes(a->up->type) && !a->u.float_only;
-}
-
-bool vv_expert_down_avx512vnni_fits(const void *args) {
-    const struct vv_expert_down *a = args;
-    return vv_group_dot_takes(a->down->type) && !a->h.float_only;
 }

@@ -1,0 +1,134 @@
+/* Sixteen bytes of each of sixteen rows, turned so that a vector holds four of every row. */
+#pragma once
+#include "quant/panel/panel.h"
+
+#include <string.h>
+#ifdef __SSE2__
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+/* to[i], lane r = bytes at + 4i .. at + 4i + 3 of row r, i = 0 .. 3 */
+#ifdef __AVX512F__
+
+VV_INLINE __m512i vv_quarter_rows(const struct vv_panel_source *g, size_t at, int r) {
+    __m512i v = _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)(g->at[r] + at)));
+    v = _mm512_inserti32x4(v, _mm_loadu_si128((const __m128i *)(g->at[r + 4] + at)), 1);
+    v = _mm512_inserti32x4(v, _mm_loadu_si128((const __m128i *)(g->at[r + 8] + at)), 2);
+    return _mm512_inserti32x4(v, _mm_loadu_si128((const __m128i *)(g->at[r + 12] + at)), 3);
+}
+
+VV_INLINE void vv_turn(const struct vv_panel_source *g, size_t at, vv_lanes *to /* [4] */) {
+    __m512i a = vv_quarter_rows(g, at, 0), b = vv_quarter_rows(g, at, 1);
+    __m512i c = vv_quarter_rows(g, at, 2), d = vv_quarter_rows(g, at, 3);
+    __m512i ab = _mm512_unpacklo_epi32(a, b), cd = _mm512_unpacklo_epi32(c, d);
+    __m512i ab2 = _mm512_unpackhi_epi32(a, b), cd2 = _mm512_unpackhi_epi32(c, d);
+    to[0] = (vv_lanes)_mm512_unpacklo_epi64(ab, cd);
+    to[1] = (vv_lanes)_mm512_unpackhi_epi64(ab, cd);
+    to[2] = (vv_lanes)_mm512_unpacklo_epi64(ab2, cd2);
+    to[3] = (vv_lanes)_mm512_unpackhi_epi64(ab2, cd2);
+}
+
+#elif defined(__SSE2__)
+
+VV_INLINE void vv_turn(const struct vv_panel_source *g, size_t at, vv_lanes *to /* [4] */) {
+    __m128i *out = (__m128i *)to; /* [4][4] */
+    for (int q = 0; q < 4; q++) {
+        __m128i r[4];
+        for (int i = 0; i < 4; i++) {
+            r[i] = _mm_loadu_si128((const __m128i *)(g->at[4 * q + i] + at));
+        }
+        __m128i ab = _mm_unpacklo_epi32(r[0], r[1]), cd = _mm_unpacklo_epi32(r[2], r[3]);
+        __m128i ab2 = _mm_unpackhi_epi32(r[0], r[1]), cd2 = _mm_unpackhi_epi32(r[2], r[3]);
+        out[q] = _mm_unpacklo_epi64(ab, cd);
+        out[4 + q] = _mm_unpackhi_epi64(ab, cd);
+        out[8 + q] = _mm_unpacklo_epi64(ab2, cd2);
+        out[12 + q] = _mm_unpackhi_epi64(ab2, cd2);
+    }
+}
+
+#else
+
+VV_INLINE void vv_turn(const struct vv_panel_source *g, size_t at, vv_lanes *to /* [4] */) {
+    for (int r = 0; r < VV_PANEL_ROWS; r++) {
+        for (int i = 0; i < 4; i++) {
+            uint32_t v;
+            memcpy(&v, g->at[r] + at + 4 * i, sizeof v);
+            to[i][r] = v;
+        }
+    }
+}
+
+#endif
+
+/* Lane r = the four bytes, or the two, at `at` of row r. */
+VV_INLINE void vv_turn_32(const struct vv_panel_source *g, size_t at, vv_lanes *to) {
+    uint32_t v[VV_PANEL_ROWS];
+    for (int r = 0; r < VV_PANEL_ROWS; r++) {
+        memcpy(&v[r], g->at[r] + at, sizeof v[r]);
+    }
+    memcpy(to, v, sizeof *to);
+}
+
+VV_INLINE void vv_turn_16(const struct vv_panel_source *g, size_t at, uint16_t *to /* [16] */) {
+    for (int r = 0; r < VV_PANEL_ROWS; r++) {
+        memcpy(&to[r], g->at[r] + at, sizeof to[r]);
+    }
+}
+
+/* Halves as floats. */
+VV_INLINE void vv_turn_halves(const struct vv_panel_source *g, size_t at, vv_float_lanes *to) {
+    _Alignas(32) uint16_t h[VV_PANEL_ROWS];
+    vv_turn_16(g, at, h);
+#ifdef __AVX512F__
+    *to = (vv_float_lanes)_mm512_cvtph_ps(_mm256_load_si256((const __m256i *)h));
+#elif defined(__F16C__)
+    __m256 *out = (__m256 *)to;
+    out[0] = _mm256_cvtph_ps(_mm_load_si128((const __m128i *)h));
+    out[1] = _mm256_cvtph_ps(_mm_load_si128((const __m128i *)h + 1));
+#else
+    for (int r = 0; r < VV_PANEL_ROWS; r++) {
+        (*to)[r] = vv_from_f16(h[r]);
+    }
+#endif
+}
+
+/* The low halves of lanes as floats. */
+VV_INLINE void vv_halves_of(const vv_lanes *v, vv_float_lanes *to) {
+#ifdef __AVX512F__
+    *to = (vv_float_lanes)_mm512_cvtph_ps(_mm512_cvtepi32_epi16((__m512i)*v));
+#else
+    for (int r = 0; r < VV_PANEL_ROWS; r++) {
+#ifdef __F16C__
+        (*to)[r] = _cvtsh_ss((uint16_t)(*v)[r]);
+#else
+        (*to)[r] = vv_from_f16((uint16_t)(*v)[r]);
+#endif
+    }
+#endif
+}
+
+/* Each byte b of v, 0 .. 15, becomes table[b]. */
+VV_INLINE void vv_look_up_bytes(const uint8_t *table /* [16] */, vv_lanes *v) {
+#ifdef __AVX512BW__
+    __m128i t = _mm_loadu_si128((const __m128i *)table);
+    *v = (vv_lanes)_mm512_shuffle_epi8(_mm512_broadcast_i32x4(t), (__m512i)*v);
+#elif defined(__SSSE3__)
+    __m128i t = _mm_loadu_si128((const __m128i *)table), *at = (__m128i *)v;
+    for (int i = 0; i < 4; i++) {
+        at[i] = _mm_shuffle_epi8(t, at[i]);
+    }
+#elif defined(__aarch64__)
+    uint8x16_t t = vld1q_u8(table);
+    uint8_t *at = (uint8_t *)v;
+    for (int i = 0; i < 4; i++) {
+        vst1q_u8(at + 16 * i, vqtbl1q_u8(t, vld1q_u8(at + 16 * i)));
+    }
+#else
+    uint8_t *at = (uint8_t *)v;
+    for (int i = 0; i < 64; i++) {
+        at[i] = table[at[i]];
+    }
+#endif
+}

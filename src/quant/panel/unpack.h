@@ -1,0 +1,298 @@
+/*
+ * The block formats as panels: vv_panel_NAME unpacks segment `part` of a super-block, or block
+ * `part` of a segment; the blocks of row r begin at g->at[r] + at. Layouts: quant/NAME.h.
+ */
+#pragma once
+#include "quant/panel/transpose.h"
+#include "quant/tables.h"
+
+#define VV_EACH(byte) (UINT32_C(0x01010101) * (byte))
+
+typedef void vv_panel_unpack(const struct vv_panel_source *g, size_t at, int part,
+                             struct vv_panel *to);
+
+/* ---- block formats ---- */
+
+/* Sixteen bytes of nibbles: low ones are values 0 .. 15 of a block, high ones 16 .. 31. */
+VV_INLINE void vv_panel_nibbles(const struct vv_panel_source *g, size_t at, vv_lanes *w /* [8] */) {
+    vv_lanes q[4];
+    vv_turn(g, at, q);
+    for (int i = 0; i < 4; i++) {
+        w[i] = q[i] & VV_EACH(15);
+        w[4 + i] = q[i] >> 4 & VV_EACH(15);
+    }
+}
+
+/* Bit i of a 32-bit word becomes 16 in value i. */
+VV_INLINE void vv_panel_fifths(const struct vv_panel_source *g, size_t at, vv_lanes *w /* [8] */) {
+    vv_lanes bits;
+    vv_turn_32(g, at, &bits);
+    for (int i = 0; i < 8; i++) {
+        /* Bits 0 to 3 to the lowest of each byte: copies 0, 7, 14 and 21 places up. */
+        w[i] |= ((bits >> 4 * i & 15) * UINT32_C(0x00204081) & VV_EACH(1)) << 4;
+    }
+}
+
+VV_INLINE void vv_panel_q4_0(const struct vv_panel_source *g, size_t at, int part,
+                             struct vv_panel *to) {
+    vv_panel_nibbles(g, at + 2, to->w + 8 * part);
+    vv_turn_halves(g, at, &to->d[part]);
+}
+
+VV_INLINE void vv_panel_q4_1(const struct vv_panel_source *g, size_t at, int part,
+                             struct vv_panel *to) {
+    vv_panel_nibbles(g, at + 4, to->w + 8 * part);
+    vv_turn_halves(g, at, &to->d[part]);
+    vv_turn_halves(g, at + 2, &to->m[part]);
+}
+
+VV_INLINE void vv_panel_q5_0(const struct vv_panel_source *g, size_t at, int part,
+                             struct vv_panel *to) {
+    vv_panel_nibbles(g, at + 6, to->w + 8 * part);
+    vv_panel_fifths(g, at + 2, to->w + 8 * part);
+    vv_turn_halves(g, at, &to->d[part]);
+}
+
+VV_INLINE void vv_panel_q5_1(const struct vv_panel_source *g, size_t at, int part,
+                             struct vv_panel *to) {
+    vv_panel_nibbles(g, at + 8, to->w + 8 * part);
+    vv_panel_fifths(g, at + 4, to->w + 8 * part);
+    vv_turn_halves(g, at, &to->d[part]);
+    vv_turn_halves(g, at + 2, &to->m[part]);
+}
+
+VV_INLINE void vv_panel_q8_0(const struct vv_panel_source *g, size_t at, int part,
+                             struct vv_panel *to) {
+    vv_lanes *w = to->w + 8 * part;
+    vv_turn(g, at + 2, w);
+    vv_turn(g, at + 18, w + 4);
+    for (int i = 0; i < 8; i++) {
+        w[i] ^= VV_EACH(0x80);
+    }
+    vv_turn_halves(g, at, &to->d[part]);
+}
+
+/* A table of sixteen values, shifted to be unsigned. */
+VV_INLINE void vv_panel_look_up(const int8_t *values, int shift, vv_lanes *w /* [n] */, int n) {
+    uint8_t table[16];
+    for (int i = 0; i < 16; i++) {
+        table[i] = (uint8_t)(values[i] + shift);
+    }
+    for (int i = 0; i < n; i++) {
+        vv_look_up_bytes(table, &w[i]);
+    }
+}
+
+VV_INLINE void vv_panel_iq4_nl(const struct vv_panel_source *g, size_t at, int part,
+                               struct vv_panel *to) {
+    vv_panel_nibbles(g, at + 2, to->w + 8 * part);
+    vv_panel_look_up(vv_iq4nl_values, 128, to->w + 8 * part, 8);
+    vv_turn_halves(g, at, &to->d[part]);
+}
+
+VV_INLINE void vv_panel_mxfp4(const struct vv_panel_source *g, size_t at, int part,
+                              struct vv_panel *to) {
+    uint32_t d[VV_PANEL_ROWS];
+    vv_panel_nibbles(g, at + 1, to->w + 8 * part);
+    vv_panel_look_up(vv_e2m1_doubled, 12, to->w + 8 * part, 8);
+    for (int r = 0; r < VV_PANEL_ROWS; r++) { /* 2^(e - 128), denormal below 2 */
+        uint32_t e = g->at[r][at];
+        d[r] = e < 2 ? UINT32_C(0x00200000) << e : (e - 1) << 23;
+    }
+    memcpy(&to->d[part], d, sizeof d);
+}
+
+/* ---- super-block formats ---- */
+
+/* Byte k of each lane, signed, plus `bias`. */
+VV_INLINE void vv_panel_byte(const vv_lanes *v, int k, int bias, vv_lanes *to) {
+    for (int r = 0; r < VV_PANEL_ROWS; r++) {
+        (*to)[r] = (uint32_t)((int8_t)((*v)[r] >> 8 * k) + bias);
+    }
+}
+
+/* Sub-scales of eight groups from two words, and their pairs. */
+VV_INLINE void vv_panel_scales(const vv_lanes *words /* [2] */, int bias, struct vv_panel *to) {
+    for (int k = 0; k < 8; k++) {
+        vv_panel_byte(&words[k / 4], k % 4, bias, &to->scale[k]);
+    }
+    for (int p = 0; p < 4; p++) {
+        to->pair[p] = (to->scale[2 * p] & 0xffff) | to->scale[2 * p + 1] << 16;
+    }
+}
+
+VV_INLINE void vv_panel_q2_k(const struct vv_panel_source *g, size_t at, int part,
+                             struct vv_panel *to) {
+    vv_lanes q[8], sc[2];
+    vv_turn(g, at + 16 + 32 * (size_t)part, q);
+    vv_turn(g, at + 32 + 32 * (size_t)part, q + 4);
+    vv_turn_32(g, at + 8 * (size_t)part, &sc[0]);
+    vv_turn_32(g, at + 8 * (size_t)part + 4, &sc[1]);
+    for (int j = 0; j < 4; j++) {
+        for (int i = 0; i < 8; i++) {
+            to->w[8 * j + i] = q[i] >> 2 * j & VV_EACH(3);
+        }
+    }
+    for (int k = 0; k < 8; k++) {
+        to->scale[k] = sc[k / 4] >> 8 * (k % 4) & 15;
+    }
+    for (int p = 0; p < 4; p++) {
+        vv_lanes two = sc[p / 2] >> (16 * (p % 2) + 4);
+        to->pair[p] = (two & 15) | (two >> 8 & 15) << 16;
+    }
+    vv_turn_halves(g, at + 80, &to->d[0]);
+    vv_turn_halves(g, at + 82, &to->m[0]);
+}
+
+VV_INLINE void vv_panel_q3_k(const struct vv_panel_source *g, size_t at, int part,
+                             struct vv_panel *to) {
+    vv_lanes q[8], high[8], packed[3], sc[2];
+    for (size_t half = 0; half < 2; half++) {
+        vv_turn(g, at + 16 * half, high + 4 * half);
+        vv_turn(g, at + 32 + 32 * (size_t)part + 16 * half, q + 4 * half);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        vv_turn_32(g, at + 96 + 4 * i, &packed[i]);
+    }
+    for (int j = 0; j < 4; j++) {
+        for (int i = 0; i < 8; i++) {
+            to->w[8 * j + i] =
+                (q[i] >> 2 * j & VV_EACH(3)) | (high[i] >> (4 * part + j) & VV_EACH(1)) << 2;
+        }
+    }
+    for (int k = 0; k < 2; k++) {
+        sc[k] = (packed[k] >> 4 * part & VV_EACH(15)) |
+                (packed[2] >> (4 * part + 2 * k) & VV_EACH(3)) << 4;
+    }
+    vv_panel_scales(sc, -32, to);
+    vv_turn_halves(g, at + 108, &to->d[0]);
+}
+
+/* d, dmin and the six-bit sub-scales and minimums of four groups of 32 values. */
+VV_INLINE void vv_panel_k_header(const struct vv_panel_source *g, size_t at, int part,
+                                 struct vv_panel *to) {
+    vv_lanes v[4], scale, min;
+    vv_turn(g, at, v);
+    if (part) {
+        scale = (v[3] & VV_EACH(15)) | (v[1] >> 2 & VV_EACH(0x30));
+        min = (v[3] >> 4 & VV_EACH(15)) | (v[2] >> 2 & VV_EACH(0x30));
+    } else {
+        scale = v[1] & VV_EACH(63);
+        min = v[2] & VV_EACH(63);
+    }
+    for (int k = 0; k < 4; k++) {
+        to->scale[k] = scale >> 8 * k & 63;
+        to->pair[k] = (min >> 8 * k & 63) * UINT32_C(0x10001);
+    }
+    vv_halves_of(&v[0], &to->d[0]);
+    v[0] >>= 16;
+    vv_halves_of(&v[0], &to->m[0]);
+}
+
+/* Low nibbles of 64 bytes are groups 0 and 2, high ones 1 and 3. */
+VV_INLINE void vv_panel_k_nibbles(const struct vv_panel_source *g, size_t at, struct vv_panel *to) {
+    for (int half = 0; half < 2; half++) {
+        vv_lanes q[8], *w = to->w + 16 * half;
+        vv_turn(g, at + 32 * (size_t)half, q);
+        vv_turn(g, at + 32 * (size_t)half + 16, q + 4);
+        for (int i = 0; i < 8; i++) {
+            w[i] = q[i] & VV_EACH(15);
+            w[8 + i] = q[i] >> 4 & VV_EACH(15);
+        }
+    }
+}
+
+VV_INLINE void vv_panel_q4_k(const struct vv_panel_source *g, size_t at, int part,
+                             struct vv_panel *to) {
+    vv_panel_k_header(g, at, part, to);
+    vv_panel_k_nibbles(g, at + 16 + 64 * (size_t)part, to);
+}
+
+VV_INLINE void vv_panel_q5_k(const struct vv_panel_source *g, size_t at, int part,
+                             struct vv_panel *to) {
+    vv_lanes high[8];
+    vv_panel_k_header(g, at, part, to);
+    vv_panel_k_nibbles(g, at + 48 + 64 * (size_t)part, to);
+    vv_turn(g, at + 16, high);
+    vv_turn(g, at + 32, high + 4);
+    for (int k = 0; k < 4; k++) {
+        for (int i = 0; i < 8; i++) {
+            to->w[8 * k + i] |= (high[i] >> (4 * part + k) & VV_EACH(1)) << 4;
+        }
+    }
+}
+
+/* Low nibbles of 64 bytes are values 0 to 63, high ones the rest; two more bits in 32 bytes. */
+VV_INLINE void vv_panel_q6_k(const struct vv_panel_source *g, size_t at, int part,
+                             struct vv_panel *to) {
+    vv_lanes high[8], sc[2];
+    vv_turn(g, at + 128 + 32 * (size_t)part, high);
+    vv_turn(g, at + 144 + 32 * (size_t)part, high + 4);
+    for (int half = 0; half < 2; half++) {
+        vv_lanes q[8], *w = to->w + 8 * half;
+        vv_turn(g, at + 64 * (size_t)part + 32 * (size_t)half, q);
+        vv_turn(g, at + 64 * (size_t)part + 32 * (size_t)half + 16, q + 4);
+        for (int i = 0; i < 8; i++) {
+            w[i] = (q[i] & VV_EACH(15)) | (high[i] >> 2 * half & VV_EACH(3)) << 4;
+            w[16 + i] = (q[i] >> 4 & VV_EACH(15)) | (high[i] >> (4 + 2 * half) & VV_EACH(3)) << 4;
+        }
+    }
+    vv_turn_32(g, at + 192 + 8 * (size_t)part, &sc[0]);
+    vv_turn_32(g, at + 196 + 8 * (size_t)part, &sc[1]);
+    vv_panel_scales(sc, 0, to);
+    vv_turn_halves(g, at + 208, &to->d[0]);
+}
+
+VV_INLINE void vv_panel_iq4_xs(const struct vv_panel_source *g, size_t at, int part,
+                               struct vv_panel *to) {
+    vv_lanes head, low;
+    for (int k = 0; k < 4; k++) {
+        vv_panel_nibbles(g, at + 8 + 64 * (size_t)part + 16 * (size_t)k, to->w + 8 * k);
+    }
+    vv_panel_look_up(vv_iq4nl_values, 128, to->w, 32);
+    vv_turn_32(g, at, &head);
+    vv_turn_32(g, at + 4, &low);
+    for (int k = 0; k < 4; k++) {
+        vv_lanes sc = (low >> (16 * part + 4 * k) & 15) |
+                      (head >> (16 + 8 * part + 2 * k) & 3) << 4;
+        to->scale[2 * k] = to->scale[2 * k + 1] = sc - 32;
+        to->pair[k] = ((sc - 32) & 0xffff) * UINT32_C(0x10001);
+    }
+    vv_halves_of(&head, &to->d[0]);
+}
+
+/* ---- the rest, by way of the sixteen rows' integers ---- */
+
+/* Formats whose values are looked up in large tables: each row by itself, then turned. */
+VV_INLINE void vv_panel_of_segments(void (*unpack)(const uint8_t *, size_t, struct vv_segment *),
+                                    const struct vv_panel_source *g, size_t at, int part,
+                                    struct vv_panel *to) {
+    uint8_t bytes[VV_PANEL_ROWS][128];
+    struct vv_panel_source turned;
+    int16_t scale[8][VV_PANEL_ROWS];
+    float d[VV_PANEL_ROWS];
+    for (int r = 0; r < VV_PANEL_ROWS; r++) {
+        struct vv_segment s;
+        unpack(g->at[r] + at, (size_t)part, &s);
+        for (int i = 0; i < 128; i++) {
+            bytes[r][i] = (uint8_t)(s.w[i] + 128);
+        }
+        for (int k = 0; k < 8; k++) {
+            scale[k][r] = s.scale[k];
+        }
+        d[r] = s.d;
+        turned.at[r] = bytes[r];
+    }
+    for (size_t i = 0; i < 8; i++) {
+        vv_turn(&turned, 16 * i, to->w + 4 * i);
+    }
+    for (int k = 0; k < 8; k++) {
+        for (int r = 0; r < VV_PANEL_ROWS; r++) {
+            to->scale[k][r] = (uint32_t)(int32_t)scale[k][r];
+        }
+    }
+    for (int p = 0; p < 4; p++) {
+        to->pair[p] = (to->scale[2 * p] & 0xffff) | to->scale[2 * p + 1] << 16;
+    }
+    memcpy(&to->d[0], d, sizeof d);
+}

@@ -1,0 +1,161 @@
+/*
+ * Products of panels on AVX-512 VNNI: a vector holds four values of each of sixteen weight rows,
+ * vpdpbusd multiplies it with four activations of one row, and the float part of the contract is
+ * done for sixteen rows at once.
+ *
+ * vpdpbusd wants one unsigned factor, which panels have; the shift that made them so, times the sum
+ * of the activations, is taken away again. Exact.
+ */
+#include "op/gemv/internal.h"
+#include "quant/panel/panel.h"
+
+#include <immintrin.h>
+#include <string.h>
+
+/* Four activations, or a pair of sums, for every lane. */
+VV_INLINE __m512i spread(const void *at) {
+    int32_t four;
+    memcpy(&four, at, sizeof four);
+    return _mm512_set1_epi32(four);
+}
+
+enum { LARGEST = 8 }; /* rows of activations that share a load of weights */
+
+/* t[i] += the dots of `steps` vectors with 4 · steps activations of each of n rows. */
+VV_INLINE void add_dots(const vv_lanes *w, int steps, const int8_t *const *q, int n, __m512i *t) {
+    for (int k = 0; k < steps; k++) {
+        for (int i = 0; i < n; i++) {
+            t[i] = _mm512_dpbusd_epi32(t[i], (__m512i)w[k], spread(q[i] + 4 * k));
+        }
+    }
+}
+
+VV_INLINE void block_rows(const struct vv_panel *p, bool offset, int shift,
+                          const struct vv_planes *x, size_t segment, size_t values,
+                          const size_t *number, int n, float (*total)[VV_PANEL_ROWS]) {
+    __m512 s[LARGEST];
+    size_t at[LARGEST];
+    for (int i = 0; i < n; i++) {
+        s[i] = _mm512_setzero_ps();
+        at[i] = number[i] * x->width + 128 * segment;
+    }
+    for (size_t b = 0; b < values / 32; b++) {
+        __m512i t[LARGEST];
+        const int8_t *q[LARGEST];
+        int32_t sum[LARGEST];
+        for (int i = 0; i < n; i++) {
+            const int16_t *sums = x->fine_sum16 + at[i] / 16 + 2 * b;
+            q[i] = x->fine_q + at[i] + 32 * b;
+            sum[i] = sums[0] + sums[1];
+            t[i] = offset ? _mm512_setzero_si512() : _mm512_set1_epi32(-shift * sum[i]);
+        }
+        add_dots(p->w + 8 * b, 8, q, n, t);
+        for (int i = 0; i < n; i++) {
+            __m512 scale = _mm512_set1_ps(x->fine_scale[at[i] / 32 + b]);
+            s[i] = _mm512_fmadd_ps(_mm512_mul_ps((__m512)p->d[b], scale), _mm512_cvtepi32_ps(t[i]),
+                                   s[i]);
+            if (offset) {
+                s[i] = _mm512_fmadd_ps(_mm512_mul_ps((__m512)p->m[b], scale),
+                                       _mm512_set1_ps((float)sum[i]), s[i]);
+            }
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        _mm512_storeu_ps(total[i], _mm512_add_ps(_mm512_loadu_ps(total[i]), s[i]));
+    }
+}
+
+VV_INLINE void super_rows(const struct vv_panel *p, int groups, bool offset, int shift,
+                          const struct vv_planes *x, size_t segment, const size_t *number, int n,
+                          float (*total)[VV_PANEL_ROWS]) {
+    __m512i sum[LARGEST];
+    const int8_t *q[LARGEST];
+    size_t at[LARGEST];
+    for (int i = 0; i < n; i++) {
+        at[i] = number[i] * (x->width / 128) + segment;
+        q[i] = x->coarse_q + 128 * at[i];
+        sum[i] = _mm512_setzero_si512();
+    }
+    for (int g = 0; g < groups; g++) {
+        __m512i t[LARGEST];
+        for (int i = 0; i < n; i++) {
+            t[i] = _mm512_setzero_si512();
+        }
+        add_dots(p->w + 32 / groups * g, 32 / groups, q, n, t);
+        for (int i = 0; i < n; i++) {
+            q[i] += 128 / groups;
+            sum[i] =
+                _mm512_add_epi32(sum[i], _mm512_mullo_epi32(t[i], (__m512i)p->scale[g]));
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        const int16_t *sums = x->coarse_sum16 + 8 * at[i];
+        __m512i j = _mm512_setzero_si512();
+        __m512 dx = _mm512_set1_ps(x->coarse_scale[at[i]]);
+        for (int k = 0; k < 4; k++) {
+            j = _mm512_dpwssd_epi32(j, (__m512i)p->pair[k], spread(sums + 2 * k));
+        }
+        if (!offset) {
+            sum[i] = _mm512_sub_epi32(sum[i], _mm512_mullo_epi32(j, _mm512_set1_epi32(shift)));
+        }
+        __m512 s =
+            _mm512_mul_ps(_mm512_mul_ps((__m512)p->d[0], dx), _mm512_cvtepi32_ps(sum[i]));
+        if (offset) {
+            s = _mm512_fnmadd_ps(_mm512_mul_ps((__m512)p->m[0], dx), _mm512_cvtepi32_ps(j), s);
+        }
+        _mm512_storeu_ps(total[i], _mm512_add_ps(_mm512_loadu_ps(total[i]), s));
+    }
+}
+
+/* Rows in eights, then what is left in fours, twos and ones: loops over rows are unrolled. */
+#define IN_BATCHES(CALL)                                                                           \
+    size_t i = 0;                                                                                  \
+    for (; i + 8 <= n; i += 8) {                                                                   \
+        CALL(8);                                                                                   \
+    }                                                                                              \
+    if (i + 4 <= n) {                                                                              \
+        CALL(4);                                                                                   \
+        i += 4;                                                                                    \
+    }                                                                                              \
+    if (i + 2 <= n) {                                                                              \
+        CALL(2);                                                                                   \
+        i += 2;                                                                                    \
+    }                                                                                              \
+    if (i < n) {                                                                                   \
+        CALL(1);                                                                                   \
+    }
+
+#define BLOCK(name, offset)                                                                        \
+    static void name(const struct vv_panel *p, const struct vv_panel_format *f,                    \
+                     const struct vv_planes *x, size_t segment, size_t values,                     \
+                     const size_t *number, size_t n, float (*total)[VV_PANEL_ROWS]) {              \
+        IN_BATCHES(BLOCK_##offset)                                                                 \
+    }
+#define BLOCK_true(k) block_rows(p, true, f->shift, x, segment, values, number + i, k, total + i)
+#define BLOCK_false(k) block_rows(p, false, f->shift, x, segment, values, number + i, k, total + i)
+BLOCK(block_dots, false)
+BLOCK(block_offset_dots, true)
+
+#define SUPER(name, kind)                                                                          \
+    static void name(const struct vv_panel *p, const struct vv_panel_format *f,                    \
+                     const struct vv_planes *x, size_t segment, size_t values,                     \
+                     const size_t *number, size_t n, float (*total)[VV_PANEL_ROWS]) {              \
+        (void)values;                                                                              \
+        IN_BATCHES(SUPER_##kind)                                                                   \
+    }
+#define SUPER_4_true(k) super_rows(p, 4, true, f->shift, x, segment, number + i, k, total + i)
+#define SUPER_8_true(k) super_rows(p, 8, true, f->shift, x, segment, number + i, k, total + i)
+#define SUPER_8_false(k) super_rows(p, 8, false, f->shift, x, segment, number + i, k, total + i)
+SUPER(super_4_offset_dots, 4_true)
+SUPER(super_8_dots, 8_false)
+SUPER(super_8_offset_dots, 8_true)
+
+const struct vv_panel_kernel vv_panel_kernel_avx512vnni = {
+    .fill = vv_panel_fill_avx512,
+    .dots = {[VV_PANEL_BLOCK] = block_dots,
+             [VV_PANEL_BLOCK_OFFSET] = block_offset_dots,
+             [VV_PANEL_SUPER_4_OFFSET] = super_4_offset_dots,
+             [VV_PANEL_SUPER_8] = super_8_dots,
+             [VV_PANEL_SUPER_8_OFFSET] = super_8_offset_dots},
+    .rows_dot = vv_rows_dot_avx512,
+};
