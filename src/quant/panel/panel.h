@@ -40,6 +40,18 @@ struct vv_panel_source {
     const uint8_t *at[VV_PANEL_ROWS];
 };
 
+/*
+ * One segment of one row of activations, for one kind of format: everything that a panel's product
+ * takes of it, in three cache lines. Rows of one segment lie one after another.
+ */
+struct vv_panel_row {
+    _Alignas(64) int8_t q[128];
+    float scale[4];    /* of each 32 values; super-block formats: of all in [0] */
+    int32_t start[4];  /* -(shift · sum of q) of each 32 values */
+    float sum[4];      /* sum of q of each 32 values */
+    int16_t sum16[8];  /* sums of each 16 values */
+};
+
 /* How a panel's integers meet activations: what a kernel for an instruction set is written for. */
 enum vv_panel_kind {
     VV_PANEL_BLOCK,          /* d for each block, values shifted or not */
@@ -64,10 +76,10 @@ const struct vv_panel_format *vv_panel_format(int type);
 typedef void vv_panel_fill(const struct vv_panel_source *g, size_t segment, size_t values,
                            struct vv_panel *to);
 
-/* total[i][r] += s of weight row r and activation row number[i], i = 0 .. n - 1, of one segment. */
-typedef void vv_panel_dots(const struct vv_panel *p, const struct vv_panel_format *f,
-                           const struct vv_planes *x, size_t segment, size_t values,
-                           const size_t *number, size_t n, float (*total)[VV_PANEL_ROWS]);
+/* total[i][r] += s of weight row r and activation row i, i = 0 .. n - 1, of one segment with
+ * `values` values. */
+typedef void vv_panel_dots(const struct vv_panel *p, const struct vv_panel_format *f, size_t values,
+                           const struct vv_panel_row *x, size_t n, float (*total)[VV_PANEL_ROWS]);
 
 /* What an instruction set brings. */
 struct vv_panel_kernel {
@@ -76,13 +88,15 @@ struct vv_panel_kernel {
     /* vv_rows_dot (quant/row_dot.h) of the set, for weights that aren't multiplied by panels. */
     void (*rows_dot)(const struct vv_weight_row *w, const struct vv_planes *x, const int32_t *row,
                      size_t rows, float *y, size_t y_stride);
+    void (*release)(void); /* called when a thread has done its products; or NULL */
 };
 
 /* S(set, what it needs), slower to faster: src/quant/panel/ARCHITECTURE_set.c defines
  * vv_panel_kernel_set, and src/op/NAME/panels.c is compiled for it. */
 #if defined(__x86_64__)
 #define VV_PANEL_SETS(S)                                                                           \
-    S(avx512vnni, VV_CPU_AVX512 | VV_CPU_AVX512_VNNI)
+    S(avx512vnni, VV_CPU_AVX512 | VV_CPU_AVX512_VNNI)                                              \
+    S(amx, VV_CPU_AVX512 | VV_CPU_AVX512_VNNI | VV_CPU_AMX_INT8)
 #else
 #define VV_PANEL_SETS(S)
 #endif

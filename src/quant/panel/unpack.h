@@ -28,8 +28,15 @@ VV_INLINE void vv_panel_fifths(const struct vv_panel_source *g, size_t at, vv_la
     vv_lanes bits;
     vv_turn_32(g, at, &bits);
     for (int i = 0; i < 8; i++) {
+#ifdef __AVX512F__
+        const __m512i spread = _mm512_set_epi32(
+            0x10101010, 0x10101000, 0x10100010, 0x10100000, 0x10001010, 0x10001000, 0x10000010,
+            0x10000000, 0x101010, 0x101000, 0x100010, 0x100000, 0x1010, 0x1000, 0x10, 0);
+        w[i] |= (vv_lanes)_mm512_permutexvar_epi32((__m512i)(bits >> 4 * i), spread);
+#else
         /* Bits 0 to 3 to the lowest of each byte: copies 0, 7, 14 and 21 places up. */
         w[i] |= ((bits >> 4 * i & 15) * UINT32_C(0x00204081) & VV_EACH(1)) << 4;
+#endif
     }
 }
 

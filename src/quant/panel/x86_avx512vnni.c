@@ -21,42 +21,35 @@ VV_INLINE __m512i spread(const void *at) {
 
 enum { LARGEST = 8 }; /* rows of activations that share a load of weights */
 
-/* t[i] += the dots of `steps` vectors with 4 · steps activations of each of n rows. */
-VV_INLINE void add_dots(const vv_lanes *w, int steps, const int8_t *const *q, int n, __m512i *t) {
+/* t[i] += the dots of `steps` vectors with activations from `at` on of each of n rows. */
+VV_INLINE void add_dots(const vv_lanes *w, int steps, const struct vv_panel_row *x, int at, int n,
+                        __m512i *t) {
     for (int k = 0; k < steps; k++) {
         for (int i = 0; i < n; i++) {
-            t[i] = _mm512_dpbusd_epi32(t[i], (__m512i)w[k], spread(q[i] + 4 * k));
+            t[i] = _mm512_dpbusd_epi32(t[i], (__m512i)w[k], spread(x[i].q + at + 4 * k));
         }
     }
 }
 
-VV_INLINE void block_rows(const struct vv_panel *p, bool offset, int shift,
-                          const struct vv_planes *x, size_t segment, size_t values,
-                          const size_t *number, int n, float (*total)[VV_PANEL_ROWS]) {
+VV_INLINE void block_rows(const struct vv_panel *p, bool offset, size_t values,
+                          const struct vv_panel_row *x, int n, float (*total)[VV_PANEL_ROWS]) {
     __m512 s[LARGEST];
-    size_t at[LARGEST];
     for (int i = 0; i < n; i++) {
         s[i] = _mm512_setzero_ps();
-        at[i] = number[i] * x->width + 128 * segment;
     }
     for (size_t b = 0; b < values / 32; b++) {
         __m512i t[LARGEST];
-        const int8_t *q[LARGEST];
-        int32_t sum[LARGEST];
         for (int i = 0; i < n; i++) {
-            const int16_t *sums = x->fine_sum16 + at[i] / 16 + 2 * b;
-            q[i] = x->fine_q + at[i] + 32 * b;
-            sum[i] = sums[0] + sums[1];
-            t[i] = offset ? _mm512_setzero_si512() : _mm512_set1_epi32(-shift * sum[i]);
+            t[i] = offset ? _mm512_setzero_si512() : _mm512_set1_epi32(x[i].start[b]);
         }
-        add_dots(p->w + 8 * b, 8, q, n, t);
+        add_dots(p->w + 8 * b, 8, x, 32 * (int)b, n, t);
         for (int i = 0; i < n; i++) {
-            __m512 scale = _mm512_set1_ps(x->fine_scale[at[i] / 32 + b]);
+            __m512 scale = _mm512_set1_ps(x[i].scale[b]);
             s[i] = _mm512_fmadd_ps(_mm512_mul_ps((__m512)p->d[b], scale), _mm512_cvtepi32_ps(t[i]),
                                    s[i]);
             if (offset) {
                 s[i] = _mm512_fmadd_ps(_mm512_mul_ps((__m512)p->m[b], scale),
-                                       _mm512_set1_ps((float)sum[i]), s[i]);
+                                       _mm512_set1_ps(x[i].sum[b]), s[i]);
             }
         }
     }
@@ -66,14 +59,9 @@ VV_INLINE void block_rows(const struct vv_panel *p, bool offset, int shift,
 }
 
 VV_INLINE void super_rows(const struct vv_panel *p, int groups, bool offset, int shift,
-                          const struct vv_planes *x, size_t segment, const size_t *number, int n,
-                          float (*total)[VV_PANEL_ROWS]) {
+                          const struct vv_panel_row *x, int n, float (*total)[VV_PANEL_ROWS]) {
     __m512i sum[LARGEST];
-    const int8_t *q[LARGEST];
-    size_t at[LARGEST];
     for (int i = 0; i < n; i++) {
-        at[i] = number[i] * (x->width / 128) + segment;
-        q[i] = x->coarse_q + 128 * at[i];
         sum[i] = _mm512_setzero_si512();
     }
     for (int g = 0; g < groups; g++) {
@@ -81,25 +69,21 @@ VV_INLINE void super_rows(const struct vv_panel *p, int groups, bool offset, int
         for (int i = 0; i < n; i++) {
             t[i] = _mm512_setzero_si512();
         }
-        add_dots(p->w + 32 / groups * g, 32 / groups, q, n, t);
+        add_dots(p->w + 32 / groups * g, 32 / groups, x, 128 / groups * g, n, t);
         for (int i = 0; i < n; i++) {
-            q[i] += 128 / groups;
-            sum[i] =
-                _mm512_add_epi32(sum[i], _mm512_mullo_epi32(t[i], (__m512i)p->scale[g]));
+            sum[i] = _mm512_add_epi32(sum[i], _mm512_mullo_epi32(t[i], (__m512i)p->scale[g]));
         }
     }
     for (int i = 0; i < n; i++) {
-        const int16_t *sums = x->coarse_sum16 + 8 * at[i];
         __m512i j = _mm512_setzero_si512();
-        __m512 dx = _mm512_set1_ps(x->coarse_scale[at[i]]);
+        __m512 dx = _mm512_set1_ps(x[i].scale[0]);
         for (int k = 0; k < 4; k++) {
-            j = _mm512_dpwssd_epi32(j, (__m512i)p->pair[k], spread(sums + 2 * k));
+            j = _mm512_dpwssd_epi32(j, (__m512i)p->pair[k], spread(x[i].sum16 + 2 * k));
         }
         if (!offset) {
             sum[i] = _mm512_sub_epi32(sum[i], _mm512_mullo_epi32(j, _mm512_set1_epi32(shift)));
         }
-        __m512 s =
-            _mm512_mul_ps(_mm512_mul_ps((__m512)p->d[0], dx), _mm512_cvtepi32_ps(sum[i]));
+        __m512 s = _mm512_mul_ps(_mm512_mul_ps((__m512)p->d[0], dx), _mm512_cvtepi32_ps(sum[i]));
         if (offset) {
             s = _mm512_fnmadd_ps(_mm512_mul_ps((__m512)p->m[0], dx), _mm512_cvtepi32_ps(j), s);
         }
@@ -125,30 +109,23 @@ VV_INLINE void super_rows(const struct vv_panel *p, int groups, bool offset, int
         CALL(1);                                                                                   \
     }
 
-#define BLOCK(name, offset)                                                                        \
-    static void name(const struct vv_panel *p, const struct vv_panel_format *f,                    \
-                     const struct vv_planes *x, size_t segment, size_t values,                     \
-                     const size_t *number, size_t n, float (*total)[VV_PANEL_ROWS]) {              \
-        IN_BATCHES(BLOCK_##offset)                                                                 \
-    }
-#define BLOCK_true(k) block_rows(p, true, f->shift, x, segment, values, number + i, k, total + i)
-#define BLOCK_false(k) block_rows(p, false, f->shift, x, segment, values, number + i, k, total + i)
-BLOCK(block_dots, false)
-BLOCK(block_offset_dots, true)
-
-#define SUPER(name, kind)                                                                          \
-    static void name(const struct vv_panel *p, const struct vv_panel_format *f,                    \
-                     const struct vv_planes *x, size_t segment, size_t values,                     \
-                     const size_t *number, size_t n, float (*total)[VV_PANEL_ROWS]) {              \
+#define DOTS(name, CALL)                                                                           \
+    static void name(const struct vv_panel *p, const struct vv_panel_format *f, size_t values,     \
+                     const struct vv_panel_row *x, size_t n, float (*total)[VV_PANEL_ROWS]) {      \
+        (void)f;                                                                                   \
         (void)values;                                                                              \
-        IN_BATCHES(SUPER_##kind)                                                                   \
+        IN_BATCHES(CALL)                                                                           \
     }
-#define SUPER_4_true(k) super_rows(p, 4, true, f->shift, x, segment, number + i, k, total + i)
-#define SUPER_8_true(k) super_rows(p, 8, true, f->shift, x, segment, number + i, k, total + i)
-#define SUPER_8_false(k) super_rows(p, 8, false, f->shift, x, segment, number + i, k, total + i)
-SUPER(super_4_offset_dots, 4_true)
-SUPER(super_8_dots, 8_false)
-SUPER(super_8_offset_dots, 8_true)
+#define BLOCK(k) block_rows(p, false, values, x + i, k, total + i)
+#define BLOCK_OFFSET(k) block_rows(p, true, values, x + i, k, total + i)
+#define SUPER_4_OFFSET(k) super_rows(p, 4, true, 0, x + i, k, total + i)
+#define SUPER_8(k) super_rows(p, 8, false, f->shift, x + i, k, total + i)
+#define SUPER_8_OFFSET(k) super_rows(p, 8, true, 0, x + i, k, total + i)
+DOTS(block_dots, BLOCK)
+DOTS(block_offset_dots, BLOCK_OFFSET)
+DOTS(super_4_offset_dots, SUPER_4_OFFSET)
+DOTS(super_8_dots, SUPER_8)
+DOTS(super_8_offset_dots, SUPER_8_OFFSET)
 
 const struct vv_panel_kernel vv_panel_kernel_avx512vnni = {
     .fill = vv_panel_fill_avx512,

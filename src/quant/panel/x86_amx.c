@@ -1,0 +1,250 @@
+/*
+ * Products of panels on AMX: a panel's 128 values are tiles of sixteen columns as they lie, sixteen
+ * rows of activations the other operand. Block formats and sub-scales of 32 values take a tile
+ * product of depth 32 for each float scale or sub-scale; sub-scales of 16 values are multiplied into
+ * the weights, sc · w = 128 · high + low, and two products of depth 128 give I = 128 · H + L
+ * (docs/arithmetic.md, section 3.3). Few rows are faster on vectors.
+ */
+#include "op/gemv/internal.h"
+#include "quant/panel/panel.h"
+
+#include <immintrin.h>
+#include <string.h>
+
+enum { TILE = 16, FEWEST = 5 };
+
+/* Tiles 0-3: sums. 4, 5: activations. 6, 7: weights. */
+enum depth { NONE, DEPTH_32, DEPTH_64 };
+
+struct tile_config {
+    uint8_t palette, start_row, reserved[14];
+    uint16_t bytes[16];
+    uint8_t rows[16];
+};
+
+static _Thread_local struct {
+    enum depth depth;
+    size_t rows;
+} configured;
+
+static void configure(enum depth depth, size_t rows) {
+    if (configured.depth == depth && configured.rows == rows) {
+        return;
+    }
+    struct tile_config c = {.palette = 1};
+    for (int t = 0; t < 8; t++) {
+        bool activations = t == 4 || t == 5, weights = t > 5;
+        c.bytes[t] = activations && depth == DEPTH_32 ? 32 : 64;
+        c.rows[t] = (uint8_t)(weights ? (depth == DEPTH_32 ? 8 : 16) : rows);
+    }
+    _tile_loadconfig(&c);
+    configured.depth = depth;
+    configured.rows = rows;
+}
+
+static void release(void) {
+    _tile_release();
+    configured.depth = NONE;
+}
+
+struct sums {
+    _Alignas(64) int32_t of[4][TILE][VV_PANEL_ROWS];
+};
+
+VV_INLINE __m512i sum_of(const struct sums *s, int tile, size_t row) {
+    return _mm512_load_si512(s->of[tile][row]);
+}
+
+/* Dots of `blocks` blocks of 32 values with n rows of activations. */
+VV_INLINE void block_sums(const vv_lanes *w, size_t blocks, const struct vv_panel_row *x,
+                          bool is_signed, struct sums *to) {
+#define BLOCK_SUM(b, A, B)                                                                         \
+    if (b < blocks) {                                                                              \
+        _tile_zero(b);                                                                             \
+        _tile_loadd(A, x->q + 32 * b, sizeof *x);                                                  \
+        _tile_loadd(B, w + 8 * b, 64);                                                             \
+        if (is_signed) {                                                                           \
+            _tile_dpbssd(b, A, B);                                                                 \
+        } else {                                                                                   \
+            _tile_dpbsud(b, A, B);                                                                 \
+        }                                                                                          \
+        _tile_stored(b, to->of[b], 64);                                                            \
+    }
+    BLOCK_SUM(0, 4, 6)
+    BLOCK_SUM(1, 5, 7)
+    BLOCK_SUM(2, 4, 6)
+    BLOCK_SUM(3, 5, 7)
+}
+
+/* The values themselves, signed. */
+VV_INLINE void take_shift_away(const struct vv_panel *p, int shift, vv_lanes *w /* [32] */) {
+    __m512i by = _mm512_set1_epi8((char)(uint8_t)shift);
+    for (int k = 0; k < 32; k++) {
+        w[k] = (vv_lanes)_mm512_sub_epi8((__m512i)p->w[k], by);
+    }
+}
+
+/* The float part of a block format: adds s of each of m rows to its total. */
+VV_INLINE void add_blocks(const struct vv_panel *p, bool offset, size_t blocks,
+                          const struct sums *t, const struct vv_panel_row *x, size_t m,
+                          float (*total)[VV_PANEL_ROWS]) {
+    for (size_t r = 0; r < m; r++) {
+        __m512 s = _mm512_setzero_ps();
+        for (size_t b = 0; b < blocks; b++) {
+            __m512 scale = _mm512_set1_ps(x[r].scale[b]);
+            s = _mm512_fmadd_ps(_mm512_mul_ps((__m512)p->d[b], scale),
+                                _mm512_cvtepi32_ps(sum_of(t, (int)b, r)), s);
+            if (offset) {
+                s = _mm512_fmadd_ps(_mm512_mul_ps((__m512)p->m[b], scale),
+                                    _mm512_set1_ps(x[r].sum[b]), s);
+            }
+        }
+        _mm512_storeu_ps(total[r], _mm512_add_ps(_mm512_loadu_ps(total[r]), s));
+    }
+}
+
+/* Tiles of rows, one ahead: the matrix unit works on the next while the vectors end the one before.
+ */
+VV_INLINE void block_tiles(const struct vv_panel *p, const vv_lanes *w, bool offset, size_t blocks,
+                           const struct vv_panel_row *x, size_t n, float (*total)[VV_PANEL_ROWS]) {
+    struct sums t[2];
+    size_t tiles = (n + TILE - 1) / TILE;
+    for (size_t i = 0; i <= tiles; i++) {
+        if (i < tiles) {
+            configure(DEPTH_32, n - TILE * i < TILE ? n - TILE * i : TILE);
+            block_sums(w, blocks, x + TILE * i, !offset, &t[i % 2]);
+        }
+        if (i > 0) {
+            size_t at = TILE * (i - 1), m = n - at < TILE ? n - at : TILE;
+            add_blocks(p, offset, blocks, &t[(i - 1) % 2], x + at, m, total + at);
+        }
+    }
+}
+
+VV_INLINE void block_dots(const struct vv_panel *p, int shift, bool offset, size_t values,
+                          const struct vv_panel_row *x, size_t n, float (*total)[VV_PANEL_ROWS]) {
+    vv_lanes w[32];
+    if (!offset) {
+        take_shift_away(p, shift, w);
+    }
+    if (values == 128) {
+        block_tiles(p, offset ? p->w : w, offset, 4, x, n, total);
+    } else {
+        block_tiles(p, offset ? p->w : w, offset, values / 32, x, n, total);
+    }
+}
+
+VV_INLINE __m512i spread(const int16_t *pair) {
+    int32_t two;
+    memcpy(&two, pair, sizeof two);
+    return _mm512_set1_epi32(two);
+}
+
+/* The float part of a super-block format: adds s to the row's total. */
+VV_INLINE void add_segment(const struct vv_panel *p, bool offset, const struct vv_panel_row *x,
+                           __m512i dot, float *total) {
+    __m512 dx = _mm512_set1_ps(x->scale[0]);
+    __m512 s = _mm512_mul_ps(_mm512_mul_ps((__m512)p->d[0], dx), _mm512_cvtepi32_ps(dot));
+    if (offset) {
+        __m512i j = _mm512_setzero_si512();
+        for (int k = 0; k < 4; k++) {
+            j = _mm512_dpwssd_epi32(j, (__m512i)p->pair[k], spread(x->sum16 + 2 * k));
+        }
+        s = _mm512_fnmadd_ps(_mm512_mul_ps((__m512)p->m[0], dx), _mm512_cvtepi32_ps(j), s);
+    }
+    _mm512_storeu_ps(total, _mm512_add_ps(_mm512_loadu_ps(total), s));
+}
+
+VV_INLINE void super_4_dots(const struct vv_panel *p, const struct vv_panel_row *x, size_t n,
+                            float (*total)[VV_PANEL_ROWS]) {
+    for (size_t i = 0; i < n; i += TILE) {
+        size_t m = n - i < TILE ? n - i : TILE;
+        struct sums t;
+        configure(DEPTH_32, m);
+        block_sums(p->w, 4, x + i, false, &t);
+        for (size_t r = 0; r < m; r++) {
+            __m512i dot = _mm512_setzero_si512();
+            for (int g = 0; g < 4; g++) {
+                dot = _mm512_add_epi32(dot,
+                                       _mm512_mullo_epi32(sum_of(&t, g, r), (__m512i)p->scale[g]));
+            }
+            add_segment(p, true, x + i + r, dot, total[i + r]);
+        }
+    }
+}
+
+/* sc · w as 128 · high + low, 0 <= low <= 127, |high| <= 32. */
+VV_INLINE void fold(const struct vv_panel *p, int shift, vv_lanes *high /* [32] */,
+                    vv_lanes *low /* [32] */) {
+    const __m512i bytes = _mm512_set1_epi16(255), seven = _mm512_set1_epi16(127);
+    const __m512i by = _mm512_set1_epi16((int16_t)shift);
+    for (int k = 0; k < 32; k++) {
+        __m512i w = (__m512i)p->w[k], sc = (__m512i)((p->scale[k / 4] & 0xffff) * 0x10001);
+        __m512i even = _mm512_sub_epi16(_mm512_and_si512(w, bytes), by);
+        __m512i odd = _mm512_sub_epi16(_mm512_srli_epi16(w, 8), by);
+        even = _mm512_mullo_epi16(even, sc);
+        odd = _mm512_mullo_epi16(odd, sc);
+        low[k] = (vv_lanes)_mm512_or_si512(_mm512_and_si512(even, seven),
+                                           _mm512_slli_epi16(_mm512_and_si512(odd, seven), 8));
+        high[k] = (vv_lanes)_mm512_or_si512(
+            _mm512_and_si512(_mm512_srai_epi16(even, 7), bytes),
+            _mm512_slli_epi16(_mm512_srai_epi16(odd, 7), 8));
+    }
+}
+
+VV_INLINE void super_8_dots(const struct vv_panel *p, int shift, bool offset,
+                            const struct vv_panel_row *x, size_t n, float (*total)[VV_PANEL_ROWS]) {
+    vv_lanes high[32], low[32];
+    fold(p, shift, high, low);
+    for (size_t i = 0; i < n; i += TILE) {
+        size_t m = n - i < TILE ? n - i : TILE;
+        struct sums t;
+        configure(DEPTH_64, m);
+        _tile_zero(0);
+        _tile_zero(1);
+        _tile_loadd(4, x[i].q, sizeof *x);
+        _tile_loadd(5, x[i].q + 64, sizeof *x);
+        _tile_loadd(6, high, 64);
+        _tile_loadd(7, low, 64);
+        _tile_dpbssd(0, 4, 6);
+        _tile_dpbssd(1, 4, 7);
+        _tile_loadd(6, high + 16, 64);
+        _tile_loadd(7, low + 16, 64);
+        _tile_dpbssd(0, 5, 6);
+        _tile_dpbssd(1, 5, 7);
+        _tile_stored(0, t.of[0], 64);
+        _tile_stored(1, t.of[1], 64);
+        for (size_t r = 0; r < m; r++) {
+            __m512i dot =
+                _mm512_add_epi32(_mm512_slli_epi32(sum_of(&t, 0, r), 7), sum_of(&t, 1, r));
+            add_segment(p, offset, x + i + r, dot, total[i + r]);
+        }
+    }
+}
+
+/* Few rows go to the vector kernel. */
+#define DOTS(name, KIND, CALL)                                                                     \
+    static void name(const struct vv_panel *p, const struct vv_panel_format *f, size_t values,     \
+                     const struct vv_panel_row *x, size_t n, float (*total)[VV_PANEL_ROWS]) {      \
+        if (n < FEWEST) {                                                                          \
+            vv_panel_kernel_avx512vnni.dots[KIND](p, f, values, x, n, total);                      \
+        } else {                                                                                   \
+            CALL;                                                                                  \
+        }                                                                                          \
+    }
+DOTS(block, VV_PANEL_BLOCK, block_dots(p, f->shift, false, values, x, n, total))
+DOTS(block_offset, VV_PANEL_BLOCK_OFFSET, block_dots(p, 0, true, values, x, n, total))
+DOTS(super_4_offset, VV_PANEL_SUPER_4_OFFSET, super_4_dots(p, x, n, total))
+DOTS(super_8, VV_PANEL_SUPER_8, super_8_dots(p, f->shift, false, x, n, total))
+DOTS(super_8_offset, VV_PANEL_SUPER_8_OFFSET, super_8_dots(p, 0, true, x, n, total))
+
+const struct vv_panel_kernel vv_panel_kernel_amx = {
+    .fill = vv_panel_fill_avx512,
+    .dots = {[VV_PANEL_BLOCK] = block,
+             [VV_PANEL_BLOCK_OFFSET] = block_offset,
+             [VV_PANEL_SUPER_4_OFFSET] = super_4_offset,
+             [VV_PANEL_SUPER_8] = super_8,
+             [VV_PANEL_SUPER_8_OFFSET] = super_8_offset},
+    .rows_dot = vv_rows_dot_avx512,
+    .release = release,
+};
