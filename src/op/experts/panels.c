@@ -10,93 +10,111 @@
 #include "op/experts/internal.h"
 #include "quant/panel/products.h"
 
-enum { PAIRS = 128, COLUMNS = 64 };
+enum { PAIRS = 256, COLUMNS = 64 };
 
-/* A stretch of units that are rows of one expert's matrix. */
+/* Units that are outputs of one expert's matrix, for some of the rows that use the expert. */
 struct stretch {
-    size_t expert, output, count; /* count at most COLUMNS */
-    const int32_t *pair;          /* the rows that use the expert */
-    size_t pairs;
+    size_t expert, output, count;
+    const int32_t *pair;
+    size_t pairs; /* at most PAIRS */
 };
 
-static struct stretch stretch_at(const int32_t *active, const int32_t *begin, const int32_t *pair,
-                                 size_t outputs, size_t unit, size_t end) {
-    size_t e = (size_t)active[1 + unit / outputs], output = unit % outputs;
-    size_t count = outputs - output;
-    count = count < end - unit ? count : end - unit;
-    count = count < COLUMNS ? count : COLUMNS;
-    return (struct stretch){e, output, count, pair + begin[e], (size_t)(begin[e + 1] - begin[e])};
-}
+typedef int stretch_body(const void *args, const struct stretch *s);
 
-/* y[i][r] = row `output` + r of the expert . activation row row[i], with the separate scale. */
-static int products(const struct vv_weight *weight, const struct stretch *s, size_t output,
-                    const struct vv_planes *x, const int32_t *row, size_t n, float (*y)[COLUMNS]) {
-    uint32_t finite = 1;
-    vv_products(&VV_ISA(vv_panel_kernel), weight, s->expert, output, s->count, x, row, n, y[0],
-                COLUMNS);
-    for (size_t i = 0; i < n; i++) {
-        if (weight->scale) {
-            for (size_t r = 0; r < s->count; r++) {
-                y[i][r] *= weight->scale[s->expert];
+/* Runs `body` on the units begin … end - 1; `width`: of the activations. */
+static int stretches(const void *args, stretch_body *body, const int32_t *active,
+                     const int32_t *first, const int32_t *pair, size_t outputs, size_t width,
+                     size_t begin, size_t end) {
+    size_t most = vv_taken_most(width);
+    for (size_t unit = begin; unit < end;) {
+        size_t e = (size_t)active[1 + unit / outputs], output = unit % outputs;
+        size_t count = outputs - output < end - unit ? outputs - output : end - unit;
+        size_t pairs = (size_t)(first[e + 1] - first[e]);
+        for (size_t i = 0; i < pairs; i += most) {
+            struct stretch s = {e, output, count, pair + first[e] + i,
+                                pairs - i < most ? pairs - i : most};
+            int error = body(args, &s);
+            if (error != VV_OK) {
+                return error;
             }
         }
-        finite &= vv_all_finite(y[i], s->count);
+        unit += count;
     }
-    return finite ? VV_OK : VV_ERROR_NOT_FINITE;
+    return VV_OK;
 }
 
-static int up_pairs(const struct vv_expert_up *a, const struct stretch *s, const int32_t *pair,
-                    size_t n) {
-    int32_t row[PAIRS];
-    float gate[PAIRS][COLUMNS], up[PAIRS][COLUMNS];
-    for (size_t i = 0; i < n; i++) {
-        row[i] = pair[i] / (int32_t)a->used;
-    }
-    int error = products(a->gate, s, s->output, &a->u, row, n, gate);
-    if (error == VV_OK) {
-        error = products(a->up, s, a->up_row + s->output, &a->u, row, n, up);
-    }
-    for (size_t i = 0; i < n && error == VV_OK; i++) {
-        float *h = a->h + (size_t)pair[i] * a->hidden + s->output;
-        for (size_t r = 0; r < s->count; r++) {
-            h[r] = vv_silu(gate[i][r]) * up[i][r];
+/* The separate scale; false where a product is not finite. */
+static bool scaled(const struct vv_weight *weight, size_t expert, float *y, size_t n) {
+    if (weight->scale) {
+        for (size_t i = 0; i < n; i++) {
+            y[i] *= weight->scale[expert];
         }
     }
-    return error;
+    return vv_all_finite(y, n);
+}
+
+/* h of outputs at … at + n - 1 of the stretch holds the gate's products: h = silu(h) · up. */
+static bool join(const struct vv_expert_up *a, const struct stretch *s, size_t at, size_t n,
+                 float (*up)[COLUMNS]) {
+    bool finite = true;
+    for (size_t i = 0; i < s->pairs; i++) {
+        float *h = a->h + (size_t)s->pair[i] * a->hidden + s->output + at;
+        finite = scaled(a->gate, s->expert, h, n) && scaled(a->up, s->expert, up[i], n) && finite;
+        for (size_t r = 0; r < n; r++) {
+            h[r] = vv_silu(h[r]) * up[i][r];
+        }
+    }
+    return finite;
+}
+
+static int up_stretch(const void *args, const struct stretch *s) {
+    const struct vv_expert_up *a = args;
+    const struct vv_panel_kernel *kernel = &VV_ISA(vv_panel_kernel);
+    struct vv_taken u;
+    int32_t row[PAIRS];
+    float up[PAIRS][COLUMNS];
+    for (size_t i = 0; i < s->pairs; i++) {
+        row[i] = s->pair[i] / (int32_t)a->used;
+    }
+    vv_take_rows(vv_panel_format(a->gate->type), &a->u, row, 0, s->pairs, &u);
+    vv_taken_products(kernel, a->gate, s->expert, s->output, s->count, &u, a->h + s->output,
+                      a->hidden, s->pair);
+    if (a->up->type != a->gate->type) {
+        vv_take_rows(vv_panel_format(a->up->type), &a->u, row, 0, s->pairs, &u);
+    }
+    for (size_t at = 0; at < s->count; at += COLUMNS) {
+        size_t n = s->count - at < COLUMNS ? s->count - at : COLUMNS;
+        vv_taken_products(kernel, a->up, s->expert, a->up_row + s->output + at, n, &u, up[0],
+                          COLUMNS, NULL);
+        if (!join(a, s, at, n, up)) {
+            return VV_ERROR_NOT_FINITE;
+        }
+    }
+    return VV_OK;
 }
 
 int VV_ISA(vv_expert_up_panels)(const void *args, size_t begin, size_t end) {
     const struct vv_expert_up *a = args;
-    int error = VV_OK;
-    for (size_t unit = begin; unit < end && error == VV_OK;) {
-        struct stretch s = stretch_at(a->active, a->begin, a->pair, a->hidden, unit, end);
-        for (size_t i = 0; i < s.pairs && error == VV_OK; i += PAIRS) {
-            error = up_pairs(a, &s, s.pair + i, s.pairs - i < PAIRS ? s.pairs - i : PAIRS);
-        }
-        unit += s.count;
-    }
-    return error;
+    return stretches(a, up_stretch, a->active, a->begin, a->pair, a->hidden, a->u.width, begin,
+                     end);
 }
 
-static int down_pairs(const struct vv_expert_down *a, const struct stretch *s, const int32_t *pair,
-                      size_t n) {
-    float y[PAIRS][COLUMNS];
-    int error = products(a->down, s, s->output, &a->h, pair, n, y);
-    for (size_t i = 0; i < n && error == VV_OK; i++) {
-        memcpy(a->y + (size_t)pair[i] * a->width + s->output, y[i], s->count * sizeof(float));
+static int down_stretch(const void *args, const struct stretch *s) {
+    const struct vv_expert_down *a = args;
+    struct vv_taken h;
+    bool finite = true;
+    vv_take_rows(vv_panel_format(a->down->type), &a->h, s->pair, 0, s->pairs, &h);
+    vv_taken_products(&VV_ISA(vv_panel_kernel), a->down, s->expert, s->output, s->count, &h,
+                      a->y + s->output, a->width, s->pair);
+    for (size_t i = 0; i < s->pairs; i++) {
+        float *y = a->y + (size_t)s->pair[i] * a->width + s->output;
+        finite = scaled(a->down, s->expert, y, s->count) && finite;
     }
-    return error;
+    return finite ? VV_OK : VV_ERROR_NOT_FINITE;
 }
 
 int VV_ISA(vv_expert_down_panels)(const void *args, size_t begin, size_t end) {
     const struct vv_expert_down *a = args;
-    int error = VV_OK;
-    for (size_t unit = begin; unit < end && error == VV_OK;) {
-        struct stretch s = stretch_at(a->active, a->begin, a->pair, a->width, unit, end);
-        for (size_t i = 0; i < s.pairs && error == VV_OK; i += PAIRS) {
-            error = down_pairs(a, &s, s.pair + i, s.pairs - i < PAIRS ? s.pairs - i : PAIRS);
-        }
-        unit += s.count;
-    }
-    return error;
+    return stretches(a, down_stretch, a->active, a->begin, a->pair, a->width, a->h.width, begin,
+                     end);
 }

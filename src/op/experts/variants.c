@@ -2,6 +2,7 @@
 #include "op/experts/contract.h"
 #include "op/experts/internal.h"
 #include "op/quantize_rows/contract.h"
+#include "quant/panel/products.h"
 
 /* active, begin and pair. */
 static size_t group_buffers(const int32_t *active, const int32_t *begin, const int32_t *pair,
@@ -52,7 +53,8 @@ static size_t up_weights(const void *args, struct vv_weight **out) {
 
 static bool up_fits_panels(const void *args) {
     const struct vv_expert_up *a = args;
-    return vv_panel_format(a->gate->type) && vv_panel_format(a->up->type) && !a->u.float_only;
+    return vv_panel_format(a->gate->type) && vv_panel_format(a->up->type) && !a->u.float_only &&
+           vv_taken_most(a->u.width) > 0;
 }
 
 static const struct vv_variant up_variants[] = {
@@ -100,7 +102,7 @@ static size_t down_weights(const void *args, struct vv_weight **out) {
 
 static bool down_fits_panels(const void *args) {
     const struct vv_expert_down *a = args;
-    return vv_panel_format(a->down->type) && !a->h.float_only;
+    return vv_panel_format(a->down->type) && !a->h.float_only && vv_taken_most(a->h.width) > 0;
 }
 
 static const struct vv_variant down_variants[] = {

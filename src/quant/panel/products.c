@@ -17,9 +17,7 @@ const struct vv_panel_format *vv_panel_format(int type) {
     return NULL;
 }
 
-/* Rows of activations that are multiplied while a group of weight rows passes by once: as many as
- * this memory holds, on the stack of the thread. */
-enum { ROWS_MAX = 256, ROOM = 512 * 1024 / (int)sizeof(struct vv_panel_row) };
+enum { ROWS_MAX = 256 };
 
 /* A group of sixteen weight rows: where they are, and what to fetch while they are multiplied. */
 struct group {
@@ -46,40 +44,58 @@ static void fetch(const struct group *g, size_t segment, size_t segments) {
     }
 }
 
-/* Rows begin … begin + n - 1 as panels' products take them: to[segment * n + i]. */
-static void take_rows(const struct vv_panel_format *f, const struct vv_planes *x,
-                      const int32_t *row, size_t begin, size_t n, struct vv_panel_row *to) {
-    bool fine = f->kind == VV_PANEL_BLOCK || f->kind == VV_PANEL_BLOCK_OFFSET;
+size_t vv_taken_most(size_t width) {
+    size_t room = sizeof ((struct vv_taken *)0)->row / sizeof(struct vv_panel_row);
+    size_t rows = room / ((width + 127) / 128);
+    rows = rows < ROWS_MAX ? rows : ROWS_MAX;
+    return rows > 16 ? rows / 16 * 16 : rows; /* whole tiles of a matrix unit */
+}
+
+/* Segment of a row of coarse planes; `at` counts values from the first row on. */
+static void take_coarse(const struct vv_planes *x, size_t at, struct vv_panel_row *to) {
+    memcpy(to->q, x->coarse_q + at, 128);
+    memcpy(to->sum16, x->coarse_sum16 + at / 16, sizeof to->sum16);
+    to->scale[0] = x->coarse_scale[at / 128];
+}
+
+static void take_fine(const struct vv_planes *x, size_t at, size_t blocks, int shift,
+                      struct vv_panel_row *to) {
+    const int16_t *sum16 = x->fine_sum16 + at / 16;
+    for (size_t b = 0; b < blocks; b++) {
+        int32_t sum = sum16[2 * b] + sum16[2 * b + 1];
+        memcpy(to->q + 32 * b, x->fine_q + at + 32 * b, 32);
+        to->scale[b] = x->fine_scale[at / 32 + b];
+        to->start[b] = -shift * sum;
+        to->sum[b] = (float)sum;
+    }
+}
+
+void vv_take_rows(const struct vv_panel_format *format, const struct vv_planes *x,
+                  const int32_t *row, size_t first, size_t n, struct vv_taken *to) {
+    bool fine = format->kind == VV_PANEL_BLOCK || format->kind == VV_PANEL_BLOCK_OFFSET;
     size_t segments = (x->width + 127) / 128;
+    to->format = format;
+    to->width = x->width;
+    to->rows = n;
     for (size_t i = 0; i < n; i++) {
-        size_t first = (row ? (size_t)row[begin + i] : begin + i) * x->width;
+        size_t at = (row ? (size_t)row[i] : first + i) * x->width;
         for (size_t s = 0; s < segments; s++) {
-            struct vv_panel_row *r = to + s * n + i;
             size_t values = x->width - 128 * s < 128 ? x->width - 128 * s : 128;
-            size_t at = first + 128 * s;
-            const int16_t *sum16 = (fine ? x->fine_sum16 : x->coarse_sum16) + at / 16;
-            memcpy(r->q, (fine ? x->fine_q : x->coarse_q) + at, values);
-            memcpy(r->sum16, sum16, values / 16 * sizeof *sum16);
-            if (!fine) {
-                r->scale[0] = x->coarse_scale[at / 128];
-                continue;
-            }
-            memcpy(r->scale, x->fine_scale + at / 32, values / 32 * sizeof(float));
-            for (size_t b = 0; b < values / 32; b++) {
-                int32_t sum = sum16[2 * b] + sum16[2 * b + 1];
-                r->start[b] = -f->shift * sum;
-                r->sum[b] = (float)sum;
+            if (fine) {
+                take_fine(x, at + 128 * s, values / 32, format->shift, &to->row[s * n + i]);
+            } else {
+                take_coarse(x, at + 128 * s, &to->row[s * n + i]);
             }
         }
     }
 }
 
-static void pass(const struct vv_panel_kernel *kernel, const struct vv_panel_format *f,
-                 const struct vv_weight *w, size_t slice, size_t first, size_t count,
-                 const struct vv_panel_row *x, size_t n, float *y, size_t y_row) {
+void vv_taken_products(const struct vv_panel_kernel *kernel, const struct vv_weight *w,
+                       size_t slice, size_t first, size_t count, const struct vv_taken *x, float *y,
+                       size_t y_row, const int32_t *to) {
     vv_panel_fill *fill = kernel->fill(w->type);
-    vv_panel_dots *dots = kernel->dots[f->kind];
-    size_t segments = (w->width + 127) / 128;
+    vv_panel_dots *dots = kernel->dots[x->format->kind];
+    size_t segments = (w->width + 127) / 128, n = x->rows;
     struct vv_panel panel;
     _Alignas(64) float total[ROWS_MAX][VV_PANEL_ROWS];
     for (size_t o = 0; o < count; o += VV_PANEL_ROWS) {
@@ -90,11 +106,14 @@ static void pass(const struct vv_panel_kernel *kernel, const struct vv_panel_for
             size_t values = w->width - 128 * s < 128 ? w->width - 128 * s : 128;
             fetch(&g, s, segments);
             fill(&g.at, s, values, &panel);
-            dots(&panel, f, values, x + s * n, n, total);
+            dots(&panel, x->format, values, x->row + s * n, n, total);
         }
         for (size_t i = 0; i < n; i++) {
-            memcpy(y + i * y_row + o, total[i], some * sizeof(float));
+            memcpy(y + (to ? (size_t)to[i] : i) * y_row + o, total[i], some * sizeof(float));
         }
+    }
+    if (kernel->release) {
+        kernel->release();
     }
 }
 
@@ -102,23 +121,18 @@ void vv_products(const struct vv_panel_kernel *kernel, const struct vv_weight *w
                  size_t first, size_t count, const struct vv_planes *x, const int32_t *row,
                  size_t rows, float *y, size_t y_row) {
     const struct vv_panel_format *f = vv_panel_format(w->type);
-    size_t segments = (w->width + 127) / 128;
-    if (!f || x->float_only || segments > ROOM) {
+    size_t most = vv_taken_most(w->width);
+    if (!f || x->float_only || most == 0) {
         for (size_t o = 0; o < count; o++) {
             struct vv_weight_row at = vv_weight_row(w, slice, first + o);
             kernel->rows_dot(&at, x, row, rows, y + o, y_row);
         }
         return;
     }
-    size_t most = ROOM / segments < ROWS_MAX ? ROOM / segments : ROWS_MAX;
-    most = most > 16 ? most / 16 * 16 : most;
-    struct vv_panel_row taken[ROOM];
+    struct vv_taken taken;
     for (size_t begin = 0; begin < rows; begin += most) {
         size_t n = rows - begin < most ? rows - begin : most;
-        take_rows(f, x, row, begin, n, taken);
-        pass(kernel, f, w, slice, first, count, taken, n, y + begin * y_row, y_row);
-    }
-    if (kernel->release) {
-        kernel->release();
+        vv_take_rows(f, x, row ? row + begin : NULL, begin, n, &taken);
+        vv_taken_products(kernel, w, slice, first, count, &taken, y + begin * y_row, y_row, NULL);
     }
 }
