@@ -37,7 +37,7 @@ static bool is_quantised(const void *args) {
 
 static bool fits_panels(const void *args) {
     const struct vv_gemv *a = args;
-    return vv_panel_format(a->weight->type) && !a->x.float_only;
+    return (vv_panel_format(a->weight->type) && !a->x.float_only) || !is_quantised(a);
 }
 
 static const struct vv_variant variants[] = {

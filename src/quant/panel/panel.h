@@ -10,6 +10,7 @@
  */
 #pragma once
 #include "memory/weight.h"
+#include "quant/panel/floats.h"
 #include "quant/planes.h"
 #include "quant/segment.h"
 #include <stdbool.h>
@@ -88,6 +89,7 @@ struct vv_panel_kernel {
     /* vv_rows_dot (quant/row_dot.h) of the set, for weights that aren't multiplied by panels. */
     void (*rows_dot)(const struct vv_weight_row *w, const struct vv_planes *x, const int32_t *row,
                      size_t rows, float *y, size_t y_stride);
+    vv_float_products *floats; /* for float weights and several rows; or NULL */
     void (*release)(void); /* called when a thread has done its products; or NULL */
 };
 

@@ -122,6 +122,11 @@ void vv_products(const struct vv_panel_kernel *kernel, const struct vv_weight *w
                  size_t rows, float *y, size_t y_row) {
     const struct vv_panel_format *f = vv_panel_format(w->type);
     size_t most = vv_taken_most(w->width);
+    bool floats = vv_format(w->type)->arithmetic == VV_ARITHMETIC_FLOAT;
+    if (floats && rows > 1 && kernel->floats) {
+        kernel->floats(w, slice, first, count, x->x, row, rows, y, y_row);
+        return;
+    }
     if (!f || x->float_only || most == 0) {
         for (size_t o = 0; o < count; o++) {
             struct vv_weight_row at = vv_weight_row(w, slice, first + o);

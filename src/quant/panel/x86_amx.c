@@ -246,5 +246,6 @@ const struct vv_panel_kernel vv_panel_kernel_amx = {
              [VV_PANEL_SUPER_8] = super_8,
              [VV_PANEL_SUPER_8_OFFSET] = super_8_offset},
     .rows_dot = vv_rows_dot_avx512,
+    .floats = vv_float_products_avx512,
     .release = release,
 };

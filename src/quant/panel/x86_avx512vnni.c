@@ -135,4 +135,5 @@ const struct vv_panel_kernel vv_panel_kernel_avx512vnni = {
              [VV_PANEL_SUPER_8] = super_8_dots,
              [VV_PANEL_SUPER_8_OFFSET] = super_8_offset_dots},
     .rows_dot = vv_rows_dot_avx512,
+    .floats = vv_float_products_avx512,
 };
