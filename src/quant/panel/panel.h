@@ -67,7 +67,7 @@ struct vv_panel_format {
     int type; /* VV_TYPE_… */
     enum vv_panel_kind kind;
     int shift;   /* added to every value to make it unsigned */
-    bool narrow; /* value + shift is at most 63 */
+    int largest; /* that a value plus the shift can be */
 };
 
 /* The format of a type, or NULL where weights of it are multiplied another way. */
@@ -97,6 +97,8 @@ struct vv_panel_kernel {
  * vv_panel_kernel_set, and src/op/NAME/panels.c is compiled for it. */
 #if defined(__x86_64__)
 #define VV_PANEL_SETS(S)                                                                           \
+    S(avx2, VV_CPU_AVX2)                                                                           \
+    S(avxvnni, VV_CPU_AVX2 | VV_CPU_AVX_VNNI)                                                      \
     S(avx512vnni, VV_CPU_AVX512 | VV_CPU_AVX512_VNNI)                                              \
     S(amx, VV_CPU_AVX512 | VV_CPU_AVX512_VNNI | VV_CPU_AMX_INT8)
 #else
@@ -107,4 +109,5 @@ struct vv_panel_kernel {
 VV_PANEL_SETS(VV_PANEL_DECLARE)
 #undef VV_PANEL_DECLARE
 
+vv_panel_fill *vv_panel_fill_avx2(int type);
 vv_panel_fill *vv_panel_fill_avx512(int type);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const struct vv_panel_format formats[] = {
-#define FORMAT(TYPE, name, kind, shift, narrow) {VV_TYPE_##TYPE, VV_PANEL_##kind, shift, narrow},
+#define FORMAT(TYPE, name, kind, shift, largest) {VV_TYPE_##TYPE, VV_PANEL_##kind, shift, largest},
     VV_PANEL_BLOCKS(FORMAT) VV_PANEL_SUPERS(FORMAT) VV_PANEL_LOOKED_UP(FORMAT)};
 
 const struct vv_panel_format *vv_panel_format(int type) {

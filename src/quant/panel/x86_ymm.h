@@ -1,0 +1,172 @@
+/*
+ * Products of panels on vectors of 256 bits, each of which holds eight of the sixteen weight rows;
+ * included by x86_avx2.c and x86_avxvnni.c.
+ *
+ * AVX2 has no sum of four products of bytes. vpmaddubsw adds two in 16 bits, saturating, so values
+ * decide how many such pairs may be added before vpmaddwd widens them: `deep` of them. vpmaddwd
+ * multiplies by one, or by the sub-scale, which then costs nothing. Values of eight bits, |w| <=
+ * 128, bear none, and need a factor without sign: |w| times x with the sign of w, at most 128 · 127
+ * · 2 = 32512 (activations are never -128).
+ */
+#pragma once
+#include "op/gemv/internal.h"
+#include "quant/panel/panel.h"
+
+#include <immintrin.h>
+#include <string.h>
+
+/* Four activations, or a pair of sums, for every lane. */
+VV_INLINE __m256i spread(const void *at) {
+    int32_t four;
+    memcpy(&four, at, sizeof four);
+    return _mm256_set1_epi32(four);
+}
+
+VV_INLINE __m256i half_of(const vv_lanes *v, int half) {
+    return _mm256_load_si256((const __m256i *)v + half);
+}
+
+VV_INLINE __m256 float_half_of(const vv_float_lanes *v, int half) {
+    return _mm256_castsi256_ps(_mm256_load_si256((const __m256i *)v + half));
+}
+
+enum { LARGEST = 4, SIGNED = 1 }; /* rows of activations at a time; `deep` of eight-bit values */
+
+/* t[i] += scale · (dots of `steps` vectors with activations from `at` on), i < n. */
+VV_INLINE void add_dots(const vv_lanes *w, int half, int steps, int deep, __m256i scale,
+                        const struct vv_panel_row *x, int at, int n, __m256i *t) {
+    for (int k = 0; k < steps; k += deep) {
+        for (int i = 0; i < n; i++) {
+            __m256i pairs = _mm256_setzero_si256();
+            for (int l = k; l < k + deep; l++) {
+                __m256i q = spread(x[i].q + at + 4 * l), v = half_of(&w[l], half);
+                if (deep == SIGNED) {
+                    v = _mm256_xor_si256(v, _mm256_set1_epi8((char)0x80));
+                    pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(v), _mm256_sign_epi8(q, v));
+                } else {
+                    pairs = _mm256_add_epi16(pairs, _mm256_maddubs_epi16(v, q));
+                }
+            }
+            t[i] = _mm256_add_epi32(t[i], _mm256_madd_epi16(pairs, scale));
+        }
+    }
+}
+
+#ifdef __AVXVNNI__
+/* One instruction does it, and any value fits. */
+enum { ANY = 2 };
+VV_INLINE void add_four_dots(const vv_lanes *w, int half, int steps, const struct vv_panel_row *x,
+                             int at, int n, __m256i *t) {
+    for (int k = 0; k < steps; k++) {
+        __m256i v = half_of(&w[k], half);
+        for (int i = 0; i < n; i++) {
+            t[i] = _mm256_dpbusd_avx_epi32(t[i], v, spread(x[i].q + at + 4 * k));
+        }
+    }
+}
+#endif
+
+VV_INLINE void block_half(const struct vv_panel *p, int half, bool offset, int deep, size_t values,
+                          const struct vv_panel_row *x, int n, float (*total)[VV_PANEL_ROWS]) {
+    __m256 s[LARGEST];
+    for (int i = 0; i < n; i++) {
+        s[i] = _mm256_setzero_ps();
+    }
+    for (size_t b = 0; b < values / 32; b++) {
+        __m256i t[LARGEST];
+        for (int i = 0; i < n; i++) {
+            bool shifted = !offset && deep != SIGNED;
+            t[i] = shifted ? _mm256_set1_epi32(x[i].start[b]) : _mm256_setzero_si256();
+        }
+#ifdef __AVXVNNI__
+        add_four_dots(p->w + 8 * b, half, 8, x, 32 * (int)b, n, t);
+#else
+        add_dots(p->w + 8 * b, half, 8, deep, _mm256_set1_epi16(1), x, 32 * (int)b, n, t);
+#endif
+        __m256 d = float_half_of(&p->d[b], half), m = float_half_of(&p->m[b], half);
+        for (int i = 0; i < n; i++) {
+            __m256 scale = _mm256_set1_ps(x[i].scale[b]);
+            s[i] = _mm256_fmadd_ps(_mm256_mul_ps(d, scale), _mm256_cvtepi32_ps(t[i]), s[i]);
+            if (offset) {
+                s[i] = _mm256_fmadd_ps(_mm256_mul_ps(m, scale), _mm256_set1_ps(x[i].sum[b]), s[i]);
+            }
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        float *to = total[i] + 8 * half;
+        _mm256_storeu_ps(to, _mm256_add_ps(_mm256_loadu_ps(to), s[i]));
+    }
+}
+
+VV_INLINE void super_half(const struct vv_panel *p, int half, int groups, bool offset, int deep,
+                          int shift, const struct vv_panel_row *x, int n,
+                          float (*total)[VV_PANEL_ROWS]) {
+    __m256i sum[LARGEST];
+    for (int i = 0; i < n; i++) {
+        sum[i] = _mm256_setzero_si256();
+    }
+    for (int g = 0; g < groups; g++) {
+        __m256i scale = half_of(&p->scale[g], half);
+        int steps = 32 / groups, at = 128 / groups * g;
+#ifdef __AVXVNNI__
+        __m256i t[LARGEST];
+        for (int i = 0; i < n; i++) {
+            t[i] = _mm256_setzero_si256();
+        }
+        add_four_dots(p->w + steps * g, half, steps, x, at, n, t);
+        for (int i = 0; i < n; i++) {
+            sum[i] = _mm256_add_epi32(sum[i], _mm256_mullo_epi32(t[i], scale));
+        }
+#else
+        scale = _mm256_blend_epi16(scale, _mm256_slli_epi32(scale, 16), 0xaa);
+        add_dots(p->w + steps * g, half, steps, deep < steps ? deep : steps, scale, x, at, n, sum);
+#endif
+    }
+    __m256 d = float_half_of(&p->d[0], half), m = float_half_of(&p->m[0], half);
+    for (int i = 0; i < n; i++) {
+        __m256i j = _mm256_setzero_si256();
+        __m256 dx = _mm256_set1_ps(x[i].scale[0]);
+        for (int k = 0; k < 4; k++) {
+            j = _mm256_add_epi32(
+                j, _mm256_madd_epi16(half_of(&p->pair[k], half), spread(x[i].sum16 + 2 * k)));
+        }
+        if (!offset && deep != SIGNED) {
+            sum[i] = _mm256_sub_epi32(sum[i], _mm256_mullo_epi32(j, _mm256_set1_epi32(shift)));
+        }
+        __m256 s = _mm256_mul_ps(_mm256_mul_ps(d, dx), _mm256_cvtepi32_ps(sum[i]));
+        if (offset) {
+            s = _mm256_fnmadd_ps(_mm256_mul_ps(m, dx), _mm256_cvtepi32_ps(j), s);
+        }
+        float *to = total[i] + 8 * half;
+        _mm256_storeu_ps(to, _mm256_add_ps(_mm256_loadu_ps(to), s));
+    }
+}
+
+/* Rows in fours, then what is left, both halves of the weight rows: loops over rows are unrolled. */
+#define IN_BATCHES(CALL)                                                                           \
+    for (int half = 0; half < 2; half++) {                                                         \
+        size_t i = 0;                                                                              \
+        for (; i + 4 <= n; i += 4) {                                                               \
+            CALL(4);                                                                               \
+        }                                                                                          \
+        if (i + 2 <= n) {                                                                          \
+            CALL(2);                                                                               \
+            i += 2;                                                                                \
+        }                                                                                          \
+        if (i < n) {                                                                               \
+            CALL(1);                                                                               \
+        }                                                                                          \
+    }
+
+#define DOTS(name, CALL)                                                                           \
+    static void name(const struct vv_panel *p, const struct vv_panel_format *f, size_t values,     \
+                     const struct vv_panel_row *x, size_t n, float (*total)[VV_PANEL_ROWS]) {      \
+        (void)f;                                                                                   \
+        (void)values;                                                                              \
+        IN_BATCHES(CALL)                                                                           \
+    }
+#define BLOCK(deep, k) block_half(p, half, false, deep, values, x + i, k, total + i)
+#define BLOCK_OFFSET(deep, k) block_half(p, half, true, deep, values, x + i, k, total + i)
+#define SUPER_4_OFFSET(deep, k) super_half(p, half, 4, true, deep, 0, x + i, k, total + i)
+#define SUPER_8(deep, k) super_half(p, half, 8, false, deep, f->shift, x + i, k, total + i)
+#define SUPER_8_OFFSET(deep, k) super_half(p, half, 8, true, deep, 0, x + i, k, total + i)
