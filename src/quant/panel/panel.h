@@ -21,6 +21,7 @@ enum { VV_PANEL_ROWS = 16 };
 
 /* A 32-bit lane for each weight row; arithmetic is lane by lane, on any machine (GCC and Clang). */
 typedef uint32_t vv_lanes __attribute__((vector_size(64)));
+typedef int32_t vv_signed_lanes __attribute__((vector_size(64)));
 typedef float vv_float_lanes __attribute__((vector_size(64)));
 
 struct vv_panel {

@@ -30,6 +30,27 @@ VV_INLINE void vv_turn(const struct vv_panel_source *g, size_t at, vv_lanes *to 
     to[3] = (vv_lanes)_mm512_unpackhi_epi64(ab2, cd2);
 }
 
+#elif defined(__AVX2__)
+
+VV_INLINE __m256i vv_two_rows(const struct vv_panel_source *g, size_t at, int r) {
+    __m256i low = _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(g->at[r] + at)));
+    return _mm256_inserti128_si256(low, _mm_loadu_si128((const __m128i *)(g->at[r + 4] + at)), 1);
+}
+
+VV_INLINE void vv_turn(const struct vv_panel_source *g, size_t at, vv_lanes *to /* [4] */) {
+    for (int h = 0; h < 2; h++) {
+        __m256i *out = (__m256i *)to + h; /* every second one */
+        __m256i a = vv_two_rows(g, at, 8 * h), b = vv_two_rows(g, at, 8 * h + 1);
+        __m256i c = vv_two_rows(g, at, 8 * h + 2), d = vv_two_rows(g, at, 8 * h + 3);
+        __m256i ab = _mm256_unpacklo_epi32(a, b), cd = _mm256_unpacklo_epi32(c, d);
+        __m256i ab2 = _mm256_unpackhi_epi32(a, b), cd2 = _mm256_unpackhi_epi32(c, d);
+        _mm256_store_si256(out, _mm256_unpacklo_epi64(ab, cd));
+        _mm256_store_si256(out + 2, _mm256_unpackhi_epi64(ab, cd));
+        _mm256_store_si256(out + 4, _mm256_unpacklo_epi64(ab2, cd2));
+        _mm256_store_si256(out + 6, _mm256_unpackhi_epi64(ab2, cd2));
+    }
+}
+
 #elif defined(__SSE2__)
 
 VV_INLINE void vv_turn(const struct vv_panel_source *g, size_t at, vv_lanes *to /* [4] */) {
@@ -98,13 +119,17 @@ VV_INLINE void vv_turn_halves(const struct vv_panel_source *g, size_t at, vv_flo
 VV_INLINE void vv_halves_of(const vv_lanes *v, vv_float_lanes *to) {
 #ifdef __AVX512F__
     *to = (vv_float_lanes)_mm512_cvtph_ps(_mm512_cvtepi32_epi16((__m512i)*v));
+#elif defined(__AVX2__) && defined(__F16C__)
+    const __m256i *from = (const __m256i *)v, low = _mm256_set1_epi32(0xffff);
+    __m256 *out = (__m256 *)to;
+    for (int h = 0; h < 2; h++) {
+        __m256i words = _mm256_and_si256(from[h], low); /* packed lane by lane of 128 bits */
+        words = _mm256_permute4x64_epi64(_mm256_packus_epi32(words, words), 0x08);
+        out[h] = _mm256_cvtph_ps(_mm256_castsi256_si128(words));
+    }
 #else
     for (int r = 0; r < VV_PANEL_ROWS; r++) {
-#ifdef __F16C__
-        (*to)[r] = _cvtsh_ss((uint16_t)(*v)[r]);
-#else
         (*to)[r] = vv_from_f16((uint16_t)(*v)[r]);
-#endif
     }
 #endif
 }
@@ -114,6 +139,11 @@ VV_INLINE void vv_look_up_bytes(const uint8_t *table /* [16] */, vv_lanes *v) {
 #ifdef __AVX512BW__
     __m128i t = _mm_loadu_si128((const __m128i *)table);
     *v = (vv_lanes)_mm512_shuffle_epi8(_mm512_broadcast_i32x4(t), (__m512i)*v);
+#elif defined(__AVX2__)
+    __m256i t = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)table));
+    __m256i *at = (__m256i *)v;
+    at[0] = _mm256_shuffle_epi8(t, at[0]);
+    at[1] = _mm256_shuffle_epi8(t, at[1]);
 #elif defined(__SSSE3__)
     __m128i t = _mm_loadu_si128((const __m128i *)table), *at = (__m128i *)v;
     for (int i = 0; i < 4; i++) {

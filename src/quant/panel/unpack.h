@@ -113,9 +113,7 @@ VV_INLINE void vv_panel_mxfp4(const struct vv_panel_source *g, size_t at, int pa
 
 /* Byte k of each lane, signed, plus `bias`. */
 VV_INLINE void vv_panel_byte(const vv_lanes *v, int k, int bias, vv_lanes *to) {
-    for (int r = 0; r < VV_PANEL_ROWS; r++) {
-        (*to)[r] = (uint32_t)((int8_t)((*v)[r] >> 8 * k) + bias);
-    }
+    *to = (vv_lanes)(((vv_signed_lanes)(*v << (24 - 8 * k)) >> 24) + bias);
 }
 
 /* Sub-scales of eight groups from two words, and their pairs. */
