@@ -68,7 +68,7 @@ static const struct vv_variant up_variants[] = {
     {"expert_up/" #set, needs, true, up_fits_panels, NULL, vv_expert_up_panels_##set},
     VV_PANEL_SETS(PANELS)
 #undef PANELS
-    {0},
+        {0},
 };
 
 const struct vv_operation vv_expert_up = {
@@ -117,7 +117,7 @@ static const struct vv_variant down_variants[] = {
     {"expert_down/" #set, needs, true, down_fits_panels, NULL, vv_expert_down_panels_##set},
     VV_PANEL_SETS(PANELS)
 #undef PANELS
-    {0},
+        {0},
 };
 
 const struct vv_operation vv_expert_down = {"expert_down", sizeof(struct vv_expert_down),

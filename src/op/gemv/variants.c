@@ -52,8 +52,7 @@ static const struct vv_variant variants[] = {
     {"gemv/portable_avx512", VV_CPU_AVX512, true, NULL, NULL, vv_gemv_portable_avx512},
 #endif
 #define PANELS(set, needs) {"gemv/" #set, needs, true, fits_panels, NULL, vv_gemv_panels_##set},
-    VV_PANEL_SETS(PANELS)
-    {0},
+    VV_PANEL_SETS(PANELS){0},
 };
 
 const struct vv_operation vv_gemv = {

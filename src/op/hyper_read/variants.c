@@ -90,7 +90,7 @@ static const struct vv_variant down_variants[] = {
     {"hyper_down/" #set, needs, true, down_fits_panels, NULL, vv_hyper_down_panels_##set},
     VV_PANEL_SETS(PANELS)
 #undef PANELS
-    {0},
+        {0},
 };
 
 const struct vv_operation vv_hyper_down = {"hyper_down", sizeof(struct vv_hyper_down),
@@ -137,7 +137,7 @@ static const struct vv_variant up_variants[] = {
     {"hyper_up/" #set, needs, true, up_fits_panels, NULL, vv_hyper_up_panels_##set},
     VV_PANEL_SETS(PANELS)
 #undef PANELS
-    {0},
+        {0},
 };
 
 const struct vv_operation vv_hyper_up = {

@@ -1,6 +1,7 @@
 /*
- * The formats that are multiplied by panels, X(type, name, kind, shift, largest): see panel.h. NVFP4,
- * Q2_0 (a scale for 16, for 64 values) and float formats aren't; quant/row_dot.h takes every one.
+ * The formats that are multiplied by panels, X(type, name, kind, shift, largest): see panel.h.
+ * NVFP4, Q2_0 (a scale for 16, for 64 values) and float formats aren't; quant/row_dot.h takes every
+ * one.
  */
 #pragma once
 #include "quant/list.h"

@@ -48,10 +48,10 @@ struct vv_panel_source {
  */
 struct vv_panel_row {
     _Alignas(64) int8_t q[128];
-    float scale[4];    /* of each 32 values; super-block formats: of all in [0] */
-    int32_t start[4];  /* -(shift · sum of q) of each 32 values */
-    float sum[4];      /* sum of q of each 32 values */
-    int16_t sum16[8];  /* sums of each 16 values */
+    float scale[4];   /* of each 32 values; super-block formats: of all in [0] */
+    int32_t start[4]; /* -(shift · sum of q) of each 32 values */
+    float sum[4];     /* sum of q of each 32 values */
+    int16_t sum16[8]; /* sums of each 16 values */
 };
 
 /* How a panel's integers meet activations: what a kernel for an instruction set is written for. */
@@ -91,7 +91,7 @@ struct vv_panel_kernel {
     void (*rows_dot)(const struct vv_weight_row *w, const struct vv_planes *x, const int32_t *row,
                      size_t rows, float *y, size_t y_stride);
     vv_float_products *floats; /* for float weights and several rows; or NULL */
-    void (*release)(void); /* called when a thread has done its products; or NULL */
+    void (*release)(void);     /* called when a thread has done its products; or NULL */
 };
 
 /* S(set, what it needs), slower to faster: src/quant/panel/ARCHITECTURE_set.c defines

@@ -38,14 +38,15 @@ static struct group group_at(const struct vv_weight *w, size_t slice, size_t fir
 }
 
 static void fetch(const struct group *g, size_t segment, size_t segments) {
-    size_t begin = g->next_bytes * segment / segments, end = g->next_bytes * (segment + 1) / segments;
+    size_t begin = g->next_bytes * segment / segments,
+           end = g->next_bytes * (segment + 1) / segments;
     for (size_t at = begin; at < end; at += 64) {
         __builtin_prefetch(g->next + at);
     }
 }
 
 size_t vv_taken_most(size_t width) {
-    size_t room = sizeof ((struct vv_taken *)0)->row / sizeof(struct vv_panel_row);
+    size_t room = sizeof((struct vv_taken *)0)->row / sizeof(struct vv_panel_row);
     size_t rows = room / ((width + 127) / 128);
     rows = rows < ROWS_MAX ? rows : ROWS_MAX;
     return rows > 16 ? rows / 16 * 16 : rows; /* whole tiles of a matrix unit */

@@ -258,8 +258,8 @@ VV_INLINE void vv_panel_iq4_xs(const struct vv_panel_source *g, size_t at, int p
     vv_turn_32(g, at, &head);
     vv_turn_32(g, at + 4, &low);
     for (int k = 0; k < 4; k++) {
-        vv_lanes sc = (low >> (16 * part + 4 * k) & 15) |
-                      (head >> (16 + 8 * part + 2 * k) & 3) << 4;
+        vv_lanes sc = (low >> (16 * part + 4 * k) & 15) | (head >> (16 + 8 * part + 2 * k) & 3)
+                                                              << 4;
         to->scale[2 * k] = to->scale[2 * k + 1] = sc - 32;
         to->pair[k] = ((sc - 32) & 0xffff) * UINT32_C(0x10001);
     }

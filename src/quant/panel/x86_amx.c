@@ -1,8 +1,8 @@
 /*
  * Products of panels on AMX: a panel's 128 values are tiles of sixteen columns as they lie, sixteen
  * rows of activations the other operand. Block formats and sub-scales of 32 values take a tile
- * product of depth 32 for each float scale or sub-scale; sub-scales of 16 values are multiplied into
- * the weights, sc · w = 128 · high + low, and two products of depth 128 give I = 128 · H + L
+ * product of depth 32 for each float scale or sub-scale; sub-scales of 16 values are multiplied
+ * into the weights, sc · w = 128 · high + low, and two products of depth 128 give I = 128 · H + L
  * (docs/arithmetic.md, section 3.3). Few rows are faster on vectors.
  */
 #include "op/gemv/internal.h"
@@ -186,9 +186,8 @@ VV_INLINE void fold(const struct vv_panel *p, int shift, vv_lanes *high /* [32] 
         odd = _mm512_mullo_epi16(odd, sc);
         low[k] = (vv_lanes)_mm512_or_si512(_mm512_and_si512(even, seven),
                                            _mm512_slli_epi16(_mm512_and_si512(odd, seven), 8));
-        high[k] = (vv_lanes)_mm512_or_si512(
-            _mm512_and_si512(_mm512_srai_epi16(even, 7), bytes),
-            _mm512_slli_epi16(_mm512_srai_epi16(odd, 7), 8));
+        high[k] = (vv_lanes)_mm512_or_si512(_mm512_and_si512(_mm512_srai_epi16(even, 7), bytes),
+                                            _mm512_slli_epi16(_mm512_srai_epi16(odd, 7), 8));
     }
 }
 
@@ -225,7 +224,7 @@ VV_INLINE void super_8_dots(const struct vv_panel *p, int shift, bool offset,
 /* Few rows go to the vector kernel. */
 #define DOTS(name, KIND, CALL)                                                                     \
     static void name(const struct vv_panel *p, const struct vv_panel_format *f, size_t values,     \
-                     const struct vv_panel_row *x, size_t n, float (*total)[VV_PANEL_ROWS]) {      \
+                     const struct vv_panel_row *x, size_t n, float(*total)[VV_PANEL_ROWS]) {       \
         if (n < FEWEST) {                                                                          \
             vv_panel_kernel_avx512vnni.dots[KIND](p, f, values, x, n, total);                      \
         } else {                                                                                   \

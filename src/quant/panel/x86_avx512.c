@@ -61,7 +61,8 @@ VV_INLINE void block(int type, const uint8_t *const *w /* [4] */, const float *c
             for (int i = 0; i < BLOCK; i++) {
                 __m512 weight = weights_at(type, w[i], at, mask);
                 for (int j = 0; j < BLOCK; j++) { /* an absent element leaves its lane alone */
-                    v[BLOCK * i + j] = _mm512_mask3_fmadd_ps(weight, row[j], v[BLOCK * i + j], mask);
+                    v[BLOCK * i + j] =
+                        _mm512_mask3_fmadd_ps(weight, row[j], v[BLOCK * i + j], mask);
                 }
             }
         }

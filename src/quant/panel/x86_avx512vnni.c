@@ -111,7 +111,7 @@ VV_INLINE void super_rows(const struct vv_panel *p, int groups, bool offset, int
 
 #define DOTS(name, CALL)                                                                           \
     static void name(const struct vv_panel *p, const struct vv_panel_format *f, size_t values,     \
-                     const struct vv_panel_row *x, size_t n, float (*total)[VV_PANEL_ROWS]) {      \
+                     const struct vv_panel_row *x, size_t n, float(*total)[VV_PANEL_ROWS]) {       \
         (void)f;                                                                                   \
         (void)values;                                                                              \
         IN_BATCHES(CALL)                                                                           \

@@ -142,7 +142,8 @@ VV_INLINE void super_half(const struct vv_panel *p, int half, int groups, bool o
     }
 }
 
-/* Rows in fours, then what is left, both halves of the weight rows: loops over rows are unrolled. */
+/* Rows in fours, then what is left, both halves of the weight rows: loops over rows are unrolled.
+ */
 #define IN_BATCHES(CALL)                                                                           \
     for (int half = 0; half < 2; half++) {                                                         \
         size_t i = 0;                                                                              \
@@ -160,7 +161,7 @@ VV_INLINE void super_half(const struct vv_panel *p, int half, int groups, bool o
 
 #define DOTS(name, CALL)                                                                           \
     static void name(const struct vv_panel *p, const struct vv_panel_format *f, size_t values,     \
-                     const struct vv_panel_row *x, size_t n, float (*total)[VV_PANEL_ROWS]) {      \
+                     const struct vv_panel_row *x, size_t n, float(*total)[VV_PANEL_ROWS]) {       \
         (void)f;                                                                                   \
         (void)values;                                                                              \
         IN_BATCHES(CALL)                                                                           \
