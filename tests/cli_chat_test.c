@@ -161,20 +161,8 @@ static void a_message_that_is_too_long(void **state) {
 
 /* ---- tools ---- */
 
-static const char weather[] =
-    "[{\"type\": \"function\", \"function\": {\"name\": \"get_weather\", \"description\": "
-    "\"Gets the weather in a city.\", \"parameters\": {\"type\": \"object\", \"properties\": "
-    "{\"city\": {\"type\": \"string\"}}, \"required\": [\"city\"]}}}]";
+#define TOOLS VARVE_SOURCE_DIR "/examples/tools.json"
 #define CALL(city) "{\"name\":\"get_weather\",\"arguments\":{\"city\":\"" city "\"}}\n"
-
-static const char *save_tools(void) {
-    const char *path = temporary_file(&folder, "tools.json");
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    fputs(weather, file);
-    fclose(file);
-    return path;
-}
 
 /* The model was trained to say such a result in a sentence. */
 static void a_result_is_given_back(void **state) {
@@ -185,7 +173,7 @@ static void a_result_is_given_back(void **state) {
              "What is the weather in Paris?\n/result \"\"\"\n{\"temperature\": 18,\n \"sky\": "
              "\"cloudy\"}\n\"\"\"\n/save %s\n",
              path);
-    struct command_result r = varve_reads(input, CHAT, "--tools", save_tools());
+    struct command_result r = varve_reads(input, CHAT, "--tools", TOOLS);
     assert_int_equal(r.code, 0);
     assert_string_equal(r.out, CALL("Paris") "In Paris it is cloudy and 18 degrees.\n");
     json_t *messages = load_json(path);
@@ -206,7 +194,7 @@ static void a_command_makes_the_result(void **state) {
              "What is the weather in Paris?\n/run echo no; exit 3\n/run kill -9 $$\n"
              "/run cat; echo; echo\n/save %s\n/run cat\n",
              path);
-    struct command_result r = varve_reads(input, CHAT, "-n", "30", "--tools", save_tools());
+    struct command_result r = varve_reads(input, CHAT, "-n", "30", "--tools", TOOLS);
     assert_int_equal(r.code, 1);
     assert_non_null(strstr(r.err, "exit code 3: the call still waits"));
     assert_non_null(strstr(r.err, "signal 9: the call still waits"));
@@ -395,7 +383,7 @@ static void keys_in_a_terminal(void **state) {
 static void a_call_in_a_terminal(void **state) {
     (void)state;
     struct talk talk;
-    begin_terminal(&talk, ARGUMENTS(CHAT, "--tools", save_tools()));
+    begin_terminal(&talk, ARGUMENTS(CHAT, "--tools", TOOLS));
     await(&talk, "> ");
     press(&talk, "What is the weather in Paris?\r");
     await(&talk, "a result of get_weather: /result TEXT, or /run COMMAND");
