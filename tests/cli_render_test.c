@@ -60,6 +60,10 @@ static void requests_that_are_refused(void **state) {
     (void)state;
     command_refuses(varve_reads("[]", RENDER), 1, WORDS("\"messages\""));
     command_refuses(varve_reads("{\"messages\": 3}", RENDER), 1, WORDS("not a list"));
+    command_refuses(varve_reads("{\"messages\": [], \"tools\": 5}", RENDER), 1,
+                    WORDS("tools", "not a list"));
+    command_refuses(varve_reads("{\"messages\": [], \"tools\": [{}, \"f\"]}", RENDER), 1,
+                    WORDS("tool 1 is no object"));
     command_refuses(varve_reads("{\"messages\": []} x", RENDER), 1, WORDS("byte"));
     command_refuses(varve_reads("{\"messages\": [], \"options\": 1}", RENDER), 1, WORDS("options"));
     command_refuses(varve_reads("{\"messages\": [], \"now\": \"x\"}", RENDER), 1, WORDS("now"));
