@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -47,7 +48,7 @@ static void read_stats(const char *out, int n, int *read, int *reused, int *writ
 }
 
 /* The second turn reads its own tokens, and the one that the first answer ended with. */
-static void a_turn_reads_only_what_is_new(void **state) {
+static void c043_a_turn_reads_only_what_is_new(void **state) {
     (void)state;
     struct command_result r =
         varve_reads("Tell me a story\n/stats\nThank you!\n/stats\n/reset\nTell me a "
@@ -244,7 +245,8 @@ struct talk {
     pid_t pid;
     int in, out;
     char seen[20000];
-    size_t length, at; /* read, and awaited so far */
+    size_t length, at;     /* read, and awaited so far */
+    struct termios before; /* of a terminal */
 };
 
 static void begin_talk(struct talk *talk, const char *const *arguments) {
@@ -278,6 +280,7 @@ static void begin_terminal(struct talk *talk, const char *const *arguments) {
         _exit(127);
     }
     talk->out = talk->in;
+    assert_int_equal(tcgetattr(talk->in, &talk->before), 0);
 }
 
 static void say(struct talk *talk, const char *text) {
@@ -309,6 +312,16 @@ static int end_talk(struct talk *talk) {
         close(talk->in);
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+/* A terminal is to be as it was. */
+static int end_terminal(struct talk *talk) {
+    struct termios after;
+    assert_int_equal(tcgetattr(talk->in, &after), 0);
+    assert_int_equal(after.c_lflag, talk->before.c_lflag);
+    assert_int_equal(after.c_iflag, talk->before.c_iflag);
+    assert_int_equal(after.c_oflag, talk->before.c_oflag);
+    return end_talk(talk);
 }
 
 /* The answer would fill the context; what came of it stays in the conversation. */
@@ -353,7 +366,7 @@ static void press(struct talk *talk, const char *keys) {
     say(talk, keys);
 }
 
-static void keys_in_a_terminal(void **state) {
+static void c184_keys_in_a_terminal(void **state) {
     (void)state;
     struct talk talk;
     begin_terminal(&talk, ARGUMENTS(CHAT, "-n", "4"));
@@ -368,7 +381,7 @@ static void keys_in_a_terminal(void **state) {
     await(&talk, "> ");
     press(&talk, "\004");
     await(&talk, NULL);
-    assert_int_equal(end_talk(&talk), 0);
+    assert_int_equal(end_terminal(&talk), 0);
     begin_terminal(&talk, ARGUMENTS(CHAT));
     await(&talk, "> ");
     press(&talk, "\003");
@@ -376,7 +389,19 @@ static void keys_in_a_terminal(void **state) {
     await(&talk, "> ");
     press(&talk, "\003");
     await(&talk, NULL);
-    assert_int_equal(end_talk(&talk), 130);
+    assert_int_equal(end_terminal(&talk), 130);
+}
+
+static void c184_ended_by_a_signal_at_the_prompt(void **state) {
+    (void)state;
+    struct talk talk;
+    begin_terminal(&talk, ARGUMENTS(CHAT));
+    await(&talk, "> ");
+    press(&talk, "half a mess");
+    await(&talk, "half a mess");
+    kill(talk.pid, SIGTERM);
+    await(&talk, NULL);
+    assert_int_equal(end_terminal(&talk), 130);
 }
 
 /* A person is told what to do, and sees what the command printed. */
@@ -398,12 +423,12 @@ static void a_call_in_a_terminal(void **state) {
     await(&talk, "> ");
     press(&talk, "\004");
     await(&talk, NULL);
-    assert_int_equal(end_talk(&talk), 0);
+    assert_int_equal(end_terminal(&talk), 0);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_turn_reads_only_what_is_new),
+        cmocka_unit_test(c043_a_turn_reads_only_what_is_new),
         cmocka_unit_test(reuse_changes_nothing),
         cmocka_unit_test(saved_and_loaded),
         cmocka_unit_test(commands_that_are_refused),
@@ -413,7 +438,8 @@ int main(void) {
         cmocka_unit_test(several_calls_wait),
         cmocka_unit_test(interrupt_ends_the_answer_alone),
         cmocka_unit_test(other_signals_end_the_program),
-        cmocka_unit_test(keys_in_a_terminal),
+        cmocka_unit_test(c184_keys_in_a_terminal),
+        cmocka_unit_test(c184_ended_by_a_signal_at_the_prompt),
         cmocka_unit_test(a_call_in_a_terminal),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

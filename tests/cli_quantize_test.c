@@ -171,7 +171,7 @@ static double distance_of(const char *type) {
 }
 
 /* Every encoder, in three rows of ever fewer bits: what ran was what had been encoded. */
-static void fewer_bits_are_farther_off(void **state) {
+static void c025_fewer_bits_are_farther_off(void **state) {
     (void)state;
     static const char *const rows[][7] = {
         {"F32", "Q8_0", "Q6_K", "Q5_K", "Q4_K", "Q3_K", "Q2_K"},
@@ -230,7 +230,7 @@ int main(void) {
         cmocka_unit_test(requantising_is_said),
         cmocka_unit_test(rules_in_a_file),
         cmocka_unit_test(one_letter_two_options),
-        cmocka_unit_test(fewer_bits_are_farther_off),
+        cmocka_unit_test(c025_fewer_bits_are_farther_off),
         cmocka_unit_test(wrong_use),
         cmocka_unit_test(a_full_disk),
     };
