@@ -10,7 +10,7 @@ install(FILES ${PROJECT_BINARY_DIR}/varve.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}
 file(GLOB pages CONFIGURE_DEPENDS docs/*.md)
 install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)
 install(FILES README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(FILES examples/story.c DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
+install(FILES examples/story.c examples/tools.json DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 # Debian has a name of its own for the licence, and a folder of its own for zsh's completions.
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT elsewhere)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright

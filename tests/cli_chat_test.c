@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -47,7 +48,7 @@ static void read_stats(const char *out, int n, int *read, int *reused, int *writ
 }
 
 /* The second turn reads its own tokens, and the one that the first answer ended with. */
-static void a_turn_reads_only_what_is_new(void **state) {
+static void c043_a_turn_reads_only_what_is_new(void **state) {
     (void)state;
     struct command_result r =
         varve_reads("Tell me a story\n/stats\nThank you!\n/stats\n/reset\nTell me a "
@@ -99,19 +100,21 @@ static void saved_and_loaded(void **state) {
     (void)state;
     const char *a = temporary_file(&folder, "a.json"), *b = temporary_file(&folder, "b.json");
     char input[900];
-    snprintf(input, sizeof input,
-             "/system Be <|im_end|> kind.\none \\\ntwo\n\"\"\"\nthree\n\nfour\n\"\"\"\n//five\n"
-             "/save %s\n/reset\n/load %s\n/save %s\n",
-             a, a, b);
+    snprintf(
+        input, sizeof input,
+        "/system \"\"\"Be <|im_end|>\nkind.\"\"\"\none \\\ntwo\n\"\"\"\n/three\n\nfour\n\"\"\"\n"
+        "//five \"\"\"\n"
+        "/save %s\n/reset\n/load %s\n/save %s\n",
+        a, a, b);
     struct command_result r = varve_reads(input, CHAT, "-n", "3");
     assert_int_equal(r.code, 0);
     json_t *first = load_json(a), *second = load_json(b);
     assert_true(json_equal(first, second));
     assert_int_equal(json_array_size(first), 7);
-    assert_string_equal(content_of(first, 0), "Be <|im_end|> kind.");
+    assert_string_equal(content_of(first, 0), "Be <|im_end|>\nkind.");
     assert_string_equal(content_of(first, 1), "one \ntwo");
-    assert_string_equal(content_of(first, 3), "three\n\nfour");
-    assert_string_equal(content_of(first, 5), "/five");
+    assert_string_equal(content_of(first, 3), "/three\n\nfour");
+    assert_string_equal(content_of(first, 5), "/five \"\"\"");
     json_decref(first);
     json_decref(second);
     command_free(&r);
@@ -121,7 +124,9 @@ static void commands_that_are_refused(void **state) {
     (void)state;
     static const struct {
         const char *line, *word;
-    } refused[] = {{"/halp\n", "/help, /reset, /system, /tools, /save, /load, /stats, /quit"},
+    } refused[] = {{"/halp\n",
+                    "/help, /reset, /system, /tools, /result, /run, /save, /load, /stats, "
+                    "/quit"},
                    {"/save\n", "needs FILE"},
                    {"/stats x\n", "takes nothing"},
                    {"/load none.json\n", "No such file"},
@@ -155,13 +160,93 @@ static void a_message_that_is_too_long(void **state) {
     command_free(&r);
 }
 
+/* ---- tools ---- */
+
+#define TOOLS VARVE_SOURCE_DIR "/examples/tools.json"
+#define CALL(city) "{\"name\":\"get_weather\",\"arguments\":{\"city\":\"" city "\"}}\n"
+
+/* The model was trained to say such a result in a sentence. */
+static void a_result_is_given_back(void **state) {
+    (void)state;
+    const char *path = temporary_file(&folder, "result.json");
+    char input[600];
+    snprintf(input, sizeof input,
+             "What is the weather in Paris?\n/result \"\"\"\n{\"temperature\": 18,\n \"sky\": "
+             "\"cloudy\"}\n\"\"\"\n/save %s\n",
+             path);
+    struct command_result r = varve_reads(input, CHAT, "--tools", TOOLS);
+    assert_int_equal(r.code, 0);
+    assert_string_equal(r.out, CALL("Paris") "In Paris it is cloudy and 18 degrees.\n");
+    json_t *messages = load_json(path);
+    assert_int_equal(json_array_size(messages), 4);
+    assert_string_equal(json_string_value(json_object_get(json_array_get(messages, 2), "role")),
+                        "tool");
+    assert_string_equal(content_of(messages, 2), "{\"temperature\": 18,\n \"sky\": \"cloudy\"}");
+    json_decref(messages);
+    command_free(&r);
+}
+
+/* It gets the arguments, and what it prints is the result. A command that fails gives none. */
+static void a_command_makes_the_result(void **state) {
+    (void)state;
+    const char *path = temporary_file(&folder, "run.json");
+    char input[600];
+    snprintf(input, sizeof input,
+             "What is the weather in Paris?\n/run echo no; exit 3\n/run kill -9 $$\n"
+             "/run cat; echo; echo\n/save %s\n/run cat\n",
+             path);
+    struct command_result r = varve_reads(input, CHAT, "-n", "30", "--tools", TOOLS);
+    assert_int_equal(r.code, 1);
+    assert_non_null(strstr(r.err, "exit code 3: the call still waits"));
+    assert_non_null(strstr(r.err, "signal 9: the call still waits"));
+    assert_non_null(strstr(r.err, "no call of a tool waits"));
+    json_t *messages = load_json(path);
+    assert_int_equal(json_array_size(messages), 4);
+    assert_string_equal(content_of(messages, 2), "{\"city\":\"Paris\"}\n");
+    json_decref(messages);
+    command_free(&r);
+}
+
+/* Results are taken in the order of the calls; the model goes on behind the last. A message in
+ * place of them is a message. */
+static void several_calls_wait(void **state) {
+    (void)state;
+    const char *first = temporary_file(&folder, "first.json");
+    const char *second = temporary_file(&folder, "second.json");
+    const char *asked = temporary_file(&folder, "asked.json");
+    FILE *file = fopen(asked, "wb");
+    assert_non_null(file);
+    fputs("[{\"role\": \"user\", \"content\": \"And?\"}, {\"role\": \"assistant\", \"content\": "
+          "\"\", "
+          "\"tool_calls\": [{\"name\": \"a\", \"arguments\": {\"x\": 1}}, {\"name\": \"b\", "
+          "\"arguments\": {\"y\": 2}}]}]",
+          file);
+    fclose(file);
+    char input[600];
+    snprintf(input, sizeof input,
+             "/run cat\n/save %s\n/run cat\n/save %s\n/load %s\nHello\n/result 5\n", first, second,
+             asked);
+    struct command_result r = varve_reads(input, CHAT, "-n", "3", "--messages", asked);
+    assert_int_equal(r.code, 1); /* nothing waits behind Hello */
+    json_t *messages = load_json(first);
+    assert_int_equal(json_array_size(messages), 3);
+    assert_string_equal(content_of(messages, 2), "{\"x\":1}");
+    json_decref(messages);
+    messages = load_json(second);
+    assert_int_equal(json_array_size(messages), 5);
+    assert_string_equal(content_of(messages, 3), "{\"y\":2}");
+    json_decref(messages);
+    command_free(&r);
+}
+
 /* ---- signals ---- */
 
 struct talk {
     pid_t pid;
     int in, out;
     char seen[20000];
-    size_t length, at; /* read, and awaited so far */
+    size_t length, at;     /* read, and awaited so far */
+    struct termios before; /* of a terminal */
 };
 
 static void begin_talk(struct talk *talk, const char *const *arguments) {
@@ -195,6 +280,7 @@ static void begin_terminal(struct talk *talk, const char *const *arguments) {
         _exit(127);
     }
     talk->out = talk->in;
+    assert_int_equal(tcgetattr(talk->in, &talk->before), 0);
 }
 
 static void say(struct talk *talk, const char *text) {
@@ -226,6 +312,16 @@ static int end_talk(struct talk *talk) {
         close(talk->in);
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+/* A terminal is to be as it was. */
+static int end_terminal(struct talk *talk) {
+    struct termios after;
+    assert_int_equal(tcgetattr(talk->in, &after), 0);
+    assert_int_equal(after.c_lflag, talk->before.c_lflag);
+    assert_int_equal(after.c_iflag, talk->before.c_iflag);
+    assert_int_equal(after.c_oflag, talk->before.c_oflag);
+    return end_talk(talk);
 }
 
 /* The answer would fill the context; what came of it stays in the conversation. */
@@ -270,7 +366,7 @@ static void press(struct talk *talk, const char *keys) {
     say(talk, keys);
 }
 
-static void keys_in_a_terminal(void **state) {
+static void c184_keys_in_a_terminal(void **state) {
     (void)state;
     struct talk talk;
     begin_terminal(&talk, ARGUMENTS(CHAT, "-n", "4"));
@@ -285,7 +381,7 @@ static void keys_in_a_terminal(void **state) {
     await(&talk, "> ");
     press(&talk, "\004");
     await(&talk, NULL);
-    assert_int_equal(end_talk(&talk), 0);
+    assert_int_equal(end_terminal(&talk), 0);
     begin_terminal(&talk, ARGUMENTS(CHAT));
     await(&talk, "> ");
     press(&talk, "\003");
@@ -293,19 +389,58 @@ static void keys_in_a_terminal(void **state) {
     await(&talk, "> ");
     press(&talk, "\003");
     await(&talk, NULL);
-    assert_int_equal(end_talk(&talk), 130);
+    assert_int_equal(end_terminal(&talk), 130);
+}
+
+static void c184_ended_by_a_signal_at_the_prompt(void **state) {
+    (void)state;
+    struct talk talk;
+    begin_terminal(&talk, ARGUMENTS(CHAT));
+    await(&talk, "> ");
+    press(&talk, "half a mess");
+    await(&talk, "half a mess");
+    kill(talk.pid, SIGTERM);
+    await(&talk, NULL);
+    assert_int_equal(end_terminal(&talk), 130);
+}
+
+/* A person is told what to do, and sees what the command printed. */
+static void a_call_in_a_terminal(void **state) {
+    (void)state;
+    struct talk talk;
+    begin_terminal(&talk, ARGUMENTS(CHAT, "--tools", TOOLS));
+    await(&talk, "> ");
+    press(&talk, "What is the weather in Paris?\r");
+    await(&talk, "a result of get_weather: /result TEXT, or /run COMMAND");
+    await(&talk, "> ");
+    press(&talk, "/run sleep 60\r");
+    await(&talk, "\n");
+    press(&talk, "\003");
+    await(&talk, "was interrupted: the call still waits");
+    await(&talk, "> ");
+    press(&talk, "/run echo cloudy $((10 + 8))\r");
+    await(&talk, "\ncloudy 18");
+    await(&talk, "> ");
+    press(&talk, "\004");
+    await(&talk, NULL);
+    assert_int_equal(end_terminal(&talk), 0);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_turn_reads_only_what_is_new),
+        cmocka_unit_test(c043_a_turn_reads_only_what_is_new),
         cmocka_unit_test(reuse_changes_nothing),
         cmocka_unit_test(saved_and_loaded),
         cmocka_unit_test(commands_that_are_refused),
         cmocka_unit_test(a_message_that_is_too_long),
+        cmocka_unit_test(a_result_is_given_back),
+        cmocka_unit_test(a_command_makes_the_result),
+        cmocka_unit_test(several_calls_wait),
         cmocka_unit_test(interrupt_ends_the_answer_alone),
         cmocka_unit_test(other_signals_end_the_program),
-        cmocka_unit_test(keys_in_a_terminal),
+        cmocka_unit_test(c184_keys_in_a_terminal),
+        cmocka_unit_test(c184_ended_by_a_signal_at_the_prompt),
+        cmocka_unit_test(a_call_in_a_terminal),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -1,5 +1,6 @@
 /* `varve perplexity` against figures that are computed here from what `varve logits` writes. */
 #include "support/command.h"
+#include "support/golden.h"
 #include "support/temporary.h"
 
 #include <jansson.h>
@@ -196,6 +197,59 @@ static void figures_are_those_of_the_logits(void **state) {
     }
 }
 
+/* The tokens of sequence s0 of the golden file. */
+#define GOLDEN_TEXT                                                                                \
+    "\x11"                                                                                         \
+    "ata#Z `\x11"
+enum { GOLDEN_TOKENS = 7 };
+
+/* The loss by the logits that another implementation computed in double precision. */
+static long double golden_loss(void) {
+    struct golden g = {0};
+    long double loss = 0, p[VOCABULARY];
+    golden_open(&g, DATA "hq.ud.golden.gguf");
+    const int32_t *ids = golden_tensor(&g, "s0.tokens", VV_TYPE_I32, GOLDEN_TOKENS);
+    const float *logits =
+        golden_tensor(&g, "s0.logits", VV_TYPE_F32, (size_t)GOLDEN_TOKENS * VOCABULARY);
+    assert_true(ids && logits);
+    for (size_t row = 0; row + 1 < GOLDEN_TOKENS; row++) {
+        probabilities(logits + row * VOCABULARY, p);
+        loss -= logl(p[ids[row + 1]]) / (GOLDEN_TOKENS - 1);
+    }
+    golden_close(&g);
+    return loss;
+}
+
+/* Exact where weights are decoded, and within noise as models usually run. */
+static void c024_as_another_implementation(void **state) {
+    (void)state;
+    static const struct {
+        const char *activations;
+        long double off;
+    } runs[] = {{"f32", 1e-5L}, {"int8", 0.03L}};
+    long double loss = golden_loss();
+    for (size_t i = 0; i < 2; i++) {
+        json_t *object = parse(varve_reads(GOLDEN_TEXT, "perplexity", "-m", MIXED, "-f", "-",
+                                           "--activations", runs[i].activations, "--json"));
+        assert_true(number(object, "tokens") == GOLDEN_TOKENS);
+        if (!(fabsl(number(object, "loss") - loss) <= runs[i].off * loss)) {
+            fail_msg("%s: a loss of %g, the other's is %Lg", runs[i].activations,
+                     number(object, "loss"), loss);
+        }
+        json_decref(object);
+    }
+}
+
+/* What keys and values of half the size cost is a figure that anyone can have. */
+static void c025_halved_keys_and_values(void **state) {
+    (void)state;
+    json_t *object = parse(
+        varve("perplexity", "-m", MIXED, "-f", text_path, "--kv", "f16", "--kl", MIXED, "--json"));
+    assert_true(number(object, "kl") > 0 && number(object, "kl") < 0.01);
+    assert_true(number(object, "top1") > 0.8);
+    json_decref(object);
+}
+
 static void a_file_is_no_distance_from_itself(void **state) {
     (void)state;
     json_t *object =
@@ -258,6 +312,8 @@ static void what_can_not_be_is_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(figures_are_those_of_the_logits),
+        cmocka_unit_test(c024_as_another_implementation),
+        cmocka_unit_test(c025_halved_keys_and_values),
         cmocka_unit_test(a_file_is_no_distance_from_itself),
         cmocka_unit_test(a_person_reads_the_same),
         cmocka_unit_test(what_can_not_be_is_refused),

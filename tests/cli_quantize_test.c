@@ -148,6 +148,48 @@ static void one_letter_two_options(void **state) {
     command_refuses(varve("inspect", "-m", MICRO, "-t", "1"), 2, WORDS("inspect does not take"));
 }
 
+/* ---- what runs ---- */
+
+/* How far a model that was encoded in a type is from itself. It has to run, too. */
+static double distance_of(const char *type) {
+    json_decref(quantize_json(HQ, "--type", type));
+    const char *out = temporary_file(&folder, "out.gguf");
+    struct command_result r = varve("run", "-m", out, "--raw", "-n", "2", "-t", "1", "x");
+    if (r.code != 0) {
+        fail_msg("%s: %s", type, r.err);
+    }
+    command_free(&r);
+    r = varve_reads("Fewer bits, and the model is a little farther from what it was: its words are "
+                    "nearly the same, its doubts are not, and nobody has told it so.",
+                    "perplexity", "-m", out, "--kl", HQ, "-f", "-", "-t", "1", "--json");
+    json_t *page = json_loads(r.out, 0, NULL);
+    assert_non_null(page);
+    double kl = json_real_value(json_object_get(page, "kl"));
+    json_decref(page);
+    command_free(&r);
+    return kl;
+}
+
+/* Every encoder, in three rows of ever fewer bits: what ran was what had been encoded. */
+static void c025_fewer_bits_are_farther_off(void **state) {
+    (void)state;
+    static const char *const rows[][7] = {
+        {"F32", "Q8_0", "Q6_K", "Q5_K", "Q4_K", "Q3_K", "Q2_K"},
+        {"F16", "Q5_1", "Q5_0", "Q4_1", "Q4_0", "MXFP4"},
+        {"BF16", "IQ4_NL", "IQ4_XS"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        double last = 0;
+        for (size_t k = 0; k < sizeof rows[i] / sizeof *rows[i] && rows[i][k]; k++) {
+            double distance = distance_of(rows[i][k]);
+            if (!(distance > last)) {
+                fail_msg("%s: a distance of %g after %g", rows[i][k], distance, last);
+            }
+            last = distance;
+        }
+    }
+}
+
 /* ---- what it refuses ---- */
 
 static void wrong_use(void **state) {
@@ -188,6 +230,7 @@ int main(void) {
         cmocka_unit_test(requantising_is_said),
         cmocka_unit_test(rules_in_a_file),
         cmocka_unit_test(one_letter_two_options),
+        cmocka_unit_test(c025_fewer_bits_are_farther_off),
         cmocka_unit_test(wrong_use),
         cmocka_unit_test(a_full_disk),
     };

@@ -67,6 +67,18 @@ static void requests_that_are_refused(void **state) {
                     WORDS("line 7, column", "There are no messages."));
 }
 
+static void c178_tools_that_are_no_list(void **state) {
+    (void)state;
+    command_refuses(varve_reads("{\"messages\": [], \"tools\": 5}", RENDER), 1,
+                    WORDS("tools", "not a list"));
+    command_refuses(varve_reads("{\"messages\": [], \"tools\": [{}, \"f\"]}", RENDER), 1,
+                    WORDS("tool 1 is no object"));
+    command_refuses(varve_reads("{\"messages\": [], \"tools\": \"f\"}", RENDER), 1,
+                    WORDS("tools", "not a list"));
+    renders("{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}], \"tools\": null}",
+            "<|im_start|>user\nHi<|im_end|>\n");
+}
+
 static void one_answer_a_line(void **state) {
     (void)state;
     struct command_result r = varve_reads(
@@ -136,6 +148,7 @@ int main(void) {
         cmocka_unit_test(by_the_files_template),
         cmocka_unit_test(by_another_template),
         cmocka_unit_test(requests_that_are_refused),
+        cmocka_unit_test(c178_tools_that_are_no_list),
         cmocka_unit_test(one_answer_a_line),
         cmocka_unit_test(nothing_of_a_person_is_a_control_token),
     };

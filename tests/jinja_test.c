@@ -78,7 +78,7 @@ static void the_reference_renders_the_same(void **state) {
     fclose(file);
     vv_arena_free(&g.arena);
     assert_int_equal(g.failed, 0);
-    assert_true(g.passed > 1500);
+    assert_true(g.passed > 1650);
 }
 
 /* ---- Messages ---- */

@@ -12,6 +12,12 @@ need() {
     shift
     "$@" > /dev/null 2>&1 || missing+=("$package")
 }
+# wish PACKAGE COMMAND...: the same for what can be done without.
+wish() {
+    local package=$1
+    shift
+    "$@" > /dev/null 2>&1 || wishes+=("$package")
+}
 have() { command -v "$1"; }
 compiles() { printf '#include <%s>\n' "$1" | "${CC:-gcc}" -E -x c -; }
 fuzzes() {
@@ -31,6 +37,7 @@ for group in "$@"; do
         need make have make
         need pkg-config have pkg-config
         need libjansson-dev pkg-config --exists jansson
+        wish libedit-dev pkg-config --exists libedit # lines are edited in varve chat
         ;;
     edit) need libedit-dev pkg-config --exists libedit ;;
     test) need libcmocka-dev pkg-config --exists cmocka ;;
@@ -52,13 +59,17 @@ for group in "$@"; do
     esac
 done
 
-((${#missing[@]})) || exit 0
 if [[ $(id -u) -eq 0 ]] && command -v apt-get > /dev/null; then
+    missing+=("${wishes[@]}")
+    ((${#missing[@]})) || exit 0
     echo "installing ${missing[*]}"
     export DEBIAN_FRONTEND=noninteractive
     apt-get update -qq
-    apt-get install -y -qq --no-install-recommends "${missing[@]}" > /dev/null
-else
-    echo "varve needs packages that are not here: sudo apt-get install ${missing[*]}" >&2
+    apt-get install -y -qq --no-install-recommends "${missing[@]}" > /dev/null 2>&1 ||
+        apt-get install -y --no-install-recommends "${missing[@]}"
+elif ((${#missing[@]})); then
+    echo "varve needs packages that are not here: sudo apt-get install ${missing[*]} ${wishes[*]}" >&2
     exit 1
+elif ((${#wishes[@]})); then
+    echo "without the package ${wishes[*]}, varve chat has no arrow keys and no history" >&2
 fi

@@ -74,29 +74,28 @@ static int generate(struct chat *chat, struct reply *reply) {
     return code;
 }
 
-/* Answers the conversation with one more message. What was written before Ctrl-C stays in it; a
- * message without any answer is taken back. */
-static int answer(struct chat *chat, const struct text *message) {
+int chat_answer(struct chat *chat, size_t count) {
     int shown = choice_of(chat->run.arguments, OPTION_thinking);
     struct reply reply = {.form = isatty(STDOUT_FILENO) ? REPLY_DIMMED : REPLY_TEXT,
                           .hide = shown != THINKING_ON};
-    size_t count = json_array_size(chat->conversation.messages);
-    int code =
-        conversation_add(&chat->conversation, SIZE_MAX, "user", message->at, message->length);
-    if (code != EXIT_DONE) {
-        return code;
-    }
-    code = generate(chat, &reply);
+    int code = generate(chat, &reply);
     int number = interrupt_take();
     if ((code == EXIT_DONE || code == EXIT_INTERRUPTED) && reply_begun(&reply)) {
         int appended = conversation_append(&chat->conversation, reply_message(&reply));
         code = appended == EXIT_DONE ? code : appended;
     } else {
-        json_array_remove(chat->conversation.messages, count);
+        conversation_cut(&chat->conversation, count);
     }
     reply_close(&reply);
     chat->leave |= chat->run.finish == FINISH_UNREAD || (number && number != SIGINT);
+    chat_tell_waiting(chat);
     return code == EXIT_INTERRUPTED && !chat->leave ? EXIT_DONE : code;
+}
+
+static int answer_message(struct chat *chat, const char *text, size_t length) {
+    size_t count = json_array_size(chat->conversation.messages);
+    int code = conversation_add(&chat->conversation, SIZE_MAX, "user", text, length);
+    return code == EXIT_DONE ? chat_answer(chat, count) : code;
 }
 
 /* ---- messages ---- */
@@ -108,60 +107,76 @@ static bool ends_with_quotes(const char *text, size_t length) {
     return length >= QUOTES && memcmp(text + length - QUOTES, quotes, QUOTES) == 0;
 }
 
-/* What a line adds to a message; true if more lines belong to it. */
-static int add_line(struct text *message, size_t *room, bool *quoted, bool *more, const char *line,
-                    size_t length) {
-    if (!*more && length >= QUOTES && memcmp(line, quotes, QUOTES) == 0) {
-        *quoted = true;
-        line += QUOTES;
-        length -= QUOTES;
-        if (length == 0) {
-            *more = true;
-            return text_append(message, room, "", 0);
+/* A message or a command, while its lines are read. */
+struct typed {
+    struct text text;
+    size_t room;
+    bool quoted; /* up to the closing quotes */
+    bool more;   /* lines belong to it */
+    bool plain;  /* a message whatever it begins with: all of it was quoted */
+};
+
+/* Where in a first line quotes may open: at its beginning, or behind the name of a command. */
+static size_t opening_of(const char *line) {
+    size_t name = line[0] == '/' && line[1] != '/' ? strcspn(line, " \t") : 0;
+    return name + strspn(line + name, " \t") * (name > 0);
+}
+
+static int add_line(struct typed *typed, const char *line, size_t length) {
+    size_t opening = typed->more ? 0 : opening_of(line);
+    if (!typed->more && length >= opening + QUOTES && memcmp(line + opening, quotes, QUOTES) == 0) {
+        int code = text_append(&typed->text, &typed->room, line, opening);
+        line += opening + QUOTES;
+        length -= opening + QUOTES;
+        typed->quoted = true;
+        typed->plain = opening == 0;
+        if (code != EXIT_DONE || length == 0) {
+            typed->more = true;
+            return code;
         }
     }
-    *more = *quoted ? !ends_with_quotes(line, length) : length && line[length - 1] == '\\';
-    size_t cut = *quoted ? (*more ? 0 : QUOTES) : *more;
-    int code = text_append(message, room, line, length - cut);
-    return code == EXIT_DONE && *more ? text_append(message, room, "\n", 1) : code;
+    typed->more =
+        typed->quoted ? !ends_with_quotes(line, length) : length && line[length - 1] == '\\';
+    size_t cut = typed->quoted ? (typed->more ? 0 : QUOTES) : typed->more;
+    int code = text_append(&typed->text, &typed->room, line, length - cut);
+    return code == EXIT_DONE && typed->more ? text_append(&typed->text, &typed->room, "\n", 1)
+                                            : code;
 }
 
 /* The next message or command, perhaps of several lines. */
-static enum line_end read_message(struct chat *chat, struct text *message, int *code) {
-    size_t room = 0, length;
+static enum line_end read_message(struct chat *chat, struct typed *typed, int *code) {
+    size_t length;
     const char *line;
-    bool quoted = false, more = false;
-    *message = (struct text){0};
+    *typed = (struct typed){0};
     do {
-        enum line_end end = lines_read(chat->lines, more ? ". " : "> ", &line, &length);
-        if (end == LINE_INTERRUPTED || (end == LINE_ENDED && !more)) {
+        enum line_end end = lines_read(chat->lines, typed->more ? ". " : "> ", &line, &length);
+        if (end == LINE_INTERRUPTED || (end == LINE_ENDED && !typed->more)) {
             return end;
         }
         if (end == LINE_ENDED) {
             break;
         }
-        *code = add_line(message, &room, &quoted, &more, line, length);
-    } while (*code == EXIT_DONE && more);
-    if (quoted && message->length && message->at[message->length - 1] == '\n') {
-        message->at[--message->length] = 0;
+        *code = add_line(typed, line, length);
+    } while (*code == EXIT_DONE && typed->more);
+    struct text *text = &typed->text;
+    if (typed->quoted && text->length && text->at[text->length - 1] == '\n') {
+        text->at[--text->length] = 0;
     }
     return LINE_READ;
 }
 
-static int take_message(struct chat *chat, struct text *message) {
-    bool blank = message->length == strspn(message->at, " \t\r\n");
+static int take_message(struct chat *chat, const struct typed *typed) {
+    const struct text *text = &typed->text;
+    bool blank = text->length == strspn(text->at, " \t\r\n");
     if (blank) {
         return EXIT_DONE;
     }
-    lines_remember(chat->lines, message->at);
-    if (message->at[0] != '/') {
-        return answer(chat, message);
+    lines_remember(chat->lines, text->at);
+    if (text->at[0] != '/' || typed->plain) {
+        return answer_message(chat, text->at, text->length);
     }
-    if (message->at[1] != '/') {
-        return chat_command(chat, message->at);
-    }
-    struct text rest = {message->at + 1, message->length - 1};
-    return answer(chat, &rest);
+    return text->at[1] == '/' ? answer_message(chat, text->at + 1, text->length - 1)
+                              : chat_command(chat, text->at);
 }
 
 /* Ctrl-C at the prompt takes the line away; a second one behind it leaves. True: leave. */
@@ -180,15 +195,15 @@ static bool ends_at_prompt(const struct chat *chat, bool *again) {
 static int talk(struct chat *chat) {
     bool again = false;
     while (!chat->leave && output_flush()) {
-        struct text message;
+        struct typed typed;
         int code = EXIT_DONE;
-        enum line_end end = read_message(chat, &message, &code);
+        enum line_end end = read_message(chat, &typed, &code);
         if (end == LINE_READ) {
             again = false;
-            code = code == EXIT_DONE ? take_message(chat, &message) : code;
+            code = code == EXIT_DONE ? take_message(chat, &typed) : code;
             chat->failed |= code != EXIT_DONE;
         }
-        free(message.at);
+        free(typed.text.at);
         if (code == EXIT_INTERRUPTED) {
             return code;
         }
@@ -227,6 +242,7 @@ int command_chat(const struct arguments *arguments) {
     if (code == EXIT_DONE && chat.terminal) {
         report("%s; /help lists the commands, Ctrl-D leaves",
                chat.run.opened.info.name[0] ? chat.run.opened.info.name : "a model without a name");
+        chat_tell_waiting(&chat);
     }
     if (code == EXIT_DONE) {
         code = talk(&chat);

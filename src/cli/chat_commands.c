@@ -7,7 +7,7 @@
 #include <string.h>
 
 typedef int chat_function(struct chat *chat, const char *argument);
-static chat_function help, reset, set_system, set_tools, save, load, stats, quit;
+static chat_function help, reset, set_system, set_tools, result, run_tool, save, load, stats, quit;
 
 static const struct {
     const char *name, *argument, *help;
@@ -19,6 +19,9 @@ static const struct {
     {"/system", "TEXT", "set the system message; without TEXT there is none", false, set_system},
     {"/tools", "FILE", "let the model call the tools of a JSON list; without FILE there are none",
      false, set_tools},
+    {"/result", "TEXT", "give the result of the tool that the answer calls", false, result},
+    {"/run", "COMMAND", "let a shell's command make it, which may read the call's arguments", true,
+     run_tool},
     {"/save", "FILE", "write the messages as a JSON list", true, save},
     {"/load", "FILE", "go on from the messages of a JSON list", true, load},
     {"/stats", "", "tokens and speeds of the last answer and of all", false, stats},
@@ -30,11 +33,13 @@ static int help(struct chat *chat, const char *argument) {
     (void)chat;
     (void)argument;
     for (size_t i = 0; i < COMMANDS; i++) {
-        output_format("%-8s %-5s %s\n", commands[i].name, commands[i].argument, commands[i].help);
+        output_format("%-8s %-8s %s\n", commands[i].name, commands[i].argument, commands[i].help);
     }
     output_format(
-        "A line that ends in \\ goes on in the next one; so does all between two \"\"\". "
-        "A message that\nbegins with a slash is typed with two. Ctrl-C ends an answer.\n");
+        "A line that ends in \\ goes on in the next one; so does all between two \"\"\", which may "
+        "also stand\nbehind a command. A message that begins with a slash is typed with two. "
+        "Ctrl-C "
+        "ends an answer.\n");
     return EXIT_DONE;
 }
 
@@ -46,10 +51,7 @@ static bool has_system(const struct chat *chat) {
 
 static int reset(struct chat *chat, const char *argument) {
     (void)argument;
-    while (json_array_size(chat->conversation.messages) > (has_system(chat) ? 1 : 0)) {
-        json_array_remove(chat->conversation.messages,
-                          json_array_size(chat->conversation.messages) - 1);
-    }
+    conversation_cut(&chat->conversation, has_system(chat) ? 1 : 0);
     return EXIT_DONE;
 }
 
@@ -69,6 +71,14 @@ static int set_tools(struct chat *chat, const char *argument) {
     return EXIT_DONE;
 }
 
+static int result(struct chat *chat, const char *argument) {
+    return chat_take_result(chat, argument);
+}
+
+static int run_tool(struct chat *chat, const char *argument) {
+    return chat_run_tool(chat, argument);
+}
+
 static int save(struct chat *chat, const char *argument) {
     int code = conversation_save(&chat->conversation, argument);
     if (code == EXIT_DONE) {
@@ -81,6 +91,7 @@ static int load(struct chat *chat, const char *argument) {
     int code = conversation_load(&chat->conversation, argument);
     if (code == EXIT_DONE) {
         report("the conversation has %zu messages", json_array_size(chat->conversation.messages));
+        chat_tell_waiting(chat);
     }
     return code;
 }

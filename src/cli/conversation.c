@@ -39,6 +39,12 @@ int conversation_add(struct conversation *conversation, size_t at, const char *r
                : no_memory();
 }
 
+void conversation_cut(struct conversation *conversation, size_t count) {
+    while (json_array_size(conversation->messages) > count) {
+        json_array_remove(conversation->messages, json_array_size(conversation->messages) - 1);
+    }
+}
+
 /* ---- files ---- */
 
 /* Reads a file that holds a JSON list: its text, and its value. */

@@ -23,6 +23,9 @@ int conversation_add(struct conversation *conversation, size_t at, const char *r
 /* Takes a message, behind the others. NULL: no memory. */
 int conversation_append(struct conversation *conversation, json_t *message);
 
+/* Takes the messages from `count` on away. */
+void conversation_cut(struct conversation *conversation, size_t count);
+
 /* In place of the messages or the tools that there are, which stay on a failure. */
 int conversation_load(struct conversation *conversation, const char *path);
 int conversation_load_tools(struct conversation *conversation, const char *path);

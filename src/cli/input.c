@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Reads up to the end; `name` is for errors. */
 static int read_all(int descriptor, const char *name, struct text *text) {
     size_t room = 1 << 16;
     *text = (struct text){.at = malloc(room)};
@@ -56,6 +55,15 @@ int text_append(struct text *text, size_t *room, const char *more, size_t length
     return EXIT_DONE;
 }
 
+int input_read_from(int descriptor, const char *name, struct text *text) {
+    int code = read_all(descriptor, name, text);
+    if (code != EXIT_DONE) {
+        free(text->at);
+        *text = (struct text){0};
+    }
+    return code;
+}
+
 int input_read(const char *path, struct text *text) {
     bool standard = strcmp(path, "-") == 0;
     int descriptor = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
@@ -63,13 +71,9 @@ int input_read(const char *path, struct text *text) {
     if (descriptor < 0) {
         return fail("%s cannot be opened: %s", path, strerror(errno));
     }
-    int code = read_all(descriptor, standard ? "standard input" : path, text);
+    int code = input_read_from(descriptor, standard ? "standard input" : path, text);
     if (!standard) {
         close(descriptor);
-    }
-    if (code != EXIT_DONE) {
-        free(text->at);
-        *text = (struct text){0};
     }
     return code;
 }

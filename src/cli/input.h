@@ -18,6 +18,9 @@ int text_append(struct text *text, size_t *room, const char *more, size_t length
  * error. */
 int input_read(const char *path, struct text *text);
 
+/* Reads up to the end of what is open already; `name` is for errors. */
+int input_read_from(int descriptor, const char *name, struct text *text);
+
 struct token_list {
     int32_t *at; /* free it */
     size_t count;

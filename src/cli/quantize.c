@@ -103,8 +103,8 @@ static void show_text(const struct sums *sums, const char *path) {
     output_format("together %s, before %s, in %s\n", bytes_text(sums->bytes, text),
                   bytes_text(sums->bytes_before, before), path);
     if (sums->fell_back > 0) {
-        output_format("of %zu the rows are no whole blocks of the type asked for: they got one "
-                      "with smaller blocks, or kept theirs\n",
+        output_format("%zu tensors have rows that are no whole blocks of the type asked for: they "
+                      "got one with smaller blocks, or kept theirs\n",
                       sums->fell_back);
     }
 }

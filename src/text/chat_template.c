@@ -193,11 +193,29 @@ static int render(const struct vv_chat_template *template, const struct vv_chat 
     return VV_OK;
 }
 
+static int check_tools(const struct vv_value *tools, struct vv_error *error) {
+    if (tools->type == VV_VALUE_NONE) {
+        return VV_OK;
+    }
+    if (tools->type != VV_VALUE_LIST) {
+        return vv_fail(error, VV_ERROR_INVALID, "the tools of a conversation are not a list");
+    }
+    for (size_t i = 0; i < tools->of.list->count; i++) {
+        if (vv_list_items(tools->of.list)[i].type != VV_VALUE_DICT) {
+            return vv_fail(error, VV_ERROR_INVALID,
+                           "tool %zu is no object: it needs a type and a function", i);
+        }
+    }
+    return VV_OK;
+}
+
 int vv_chat_template_render(const struct vv_chat_template *template, const struct vv_chat *chat,
                             struct vv_prompt *out, struct vv_error *error) {
     struct vv_arena arena = {0};
     struct vv_value messages, variables;
-    int status = vv_conversation_normalise(&arena, &chat->messages, &messages, error);
+    int status = check_tools(&chat->tools, error);
+    status = status == VV_OK ? vv_conversation_normalise(&arena, &chat->messages, &messages, error)
+                             : status;
     if (status == VV_OK && !template->jinja) {
         status = vv_conversation_layout(&messages, chat, out, error);
     } else if (status == VV_OK) {

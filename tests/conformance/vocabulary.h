@@ -32,25 +32,33 @@ static inline struct vv_bytes read_file(const char *path) {
     return bytes;
 }
 
-static inline struct vv_tokenizer *open_vocabulary(const char *fixtures, const char *model) {
+/* The bytes of the GGUF file of a vocabulary; the caller frees. */
+static inline void *unpack_vocabulary(const char *fixtures, const char *model, size_t *size) {
     char path[4096];
+    snprintf(path, sizeof path, "%s/tokenizer/%s.vocab.gguf.zst", fixtures, model);
+    struct vv_bytes packed = read_file(path);
+    unsigned long long length = ZSTD_getFrameContentSize(packed.at, packed.length);
+    void *bytes = length < 1u << 30 ? malloc((size_t)length) : NULL;
+    if (!bytes || ZSTD_decompress(bytes, (size_t)length, packed.at, packed.length) != length) {
+        fail_loudly(path, "cannot be unpacked");
+    }
+    vv_bytes_free(&packed);
+    *size = (size_t)length;
+    return bytes;
+}
+
+static inline struct vv_tokenizer *open_vocabulary(const char *fixtures, const char *model) {
     struct vv_gguf *gguf;
     struct vv_tokenizer *tokenizer;
     struct vv_error error;
-    snprintf(path, sizeof path, "%s/tokenizer/%s.vocab.gguf.zst", fixtures, model);
-    struct vv_bytes packed = read_file(path);
-    unsigned long long size = ZSTD_getFrameContentSize(packed.at, packed.length);
-    void *bytes = size < 1u << 30 ? malloc((size_t)size) : NULL;
-    if (!bytes || ZSTD_decompress(bytes, (size_t)size, packed.at, packed.length) != size) {
-        fail_loudly(path, "cannot be unpacked");
-    }
-    if (vv_gguf_open_memory(bytes, (size_t)size, path, &gguf, &error) ||
+    size_t size;
+    void *bytes = unpack_vocabulary(fixtures, model, &size);
+    if (vv_gguf_open_memory(bytes, size, model, &gguf, &error) ||
         vv_tokenizer_open(gguf, &tokenizer, &error)) {
-        fail_loudly(path, error.message);
+        fail_loudly(model, error.message);
     }
     vv_gguf_close(gguf);
     free(bytes);
-    vv_bytes_free(&packed);
     return tokenizer;
 }
 

@@ -63,6 +63,59 @@ static int text(const struct varve_model *model) {
     return code;
 }
 
+#define TOOLS                                                                                      \
+    "[{\"name\": \"f\", \"parameters\": {\"properties\": {\"a\": {\"type\": \"array\"}}}}]"
+
+static int take_event(void *context, const struct varve_answer_event *event,
+                      struct varve_error *e) {
+    (void)context;
+    (void)event;
+    (void)e;
+    return VARVE_OK;
+}
+
+static int parse_answer(void) {
+    static const char said[] = "Hm.\n</think>\n\nYes.\n\n<tool_call>\n<function=f>\n<parameter=a>\n"
+                               "[1, 2]\n</parameter>\n</function>\n</tool_call>";
+    struct varve_answer *answer;
+    int code =
+        varve_answer_new("qwen4exp", VARVE_THINKING_OPEN, TOOLS, strlen(TOOLS), &answer, &error);
+    if (code == VARVE_OK) {
+        code = varve_answer_push(answer, said, strlen(said), take_event, NULL, &error);
+        code = code ? code : varve_answer_end(answer, take_event, NULL, &error);
+        varve_answer_free(answer);
+    }
+    return code;
+}
+
+/* A request by a template of some size, and an answer with a call. */
+static int conversation(void) {
+    static const char template[] =
+        "{% macro say(x) %}{{ x | trim | tojson }}{% endmacro %}{% set n = namespace(i=0) %}"
+        "{% for m in messages %}{% set n.i = n.i + 1 %}{{ n.i ~ m.role }}{{ say(m.content) }}"
+        "{% for c in m.tool_calls or [] %}{{ c.arguments | dictsort }}{% endfor %}{% endfor %}"
+        "{{ tools | map(attribute='name') | join(', ') }}{{ strftime_now('%F') }}";
+    static const char request[] =
+        "{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"Hi "
+        "\"}]}, "
+        "{\"role\": \"assistant\", \"tool_calls\": [{\"arguments\": \"{\\\"a\\\": [1]}\"}]}], "
+        "\"tools\": " TOOLS ", \"now\": 0}";
+    struct varve_file *file;
+    struct varve_prompt *prompt;
+    int code = varve_file_open(MICRO, false, &file, &error);
+    if (code != VARVE_OK) {
+        return code;
+    }
+    code = varve_prompt_new(file, template, strlen(template), request, strlen(request), &prompt,
+                            &error);
+    if (code == VARVE_OK) {
+        varve_prompt_free(prompt);
+        code = parse_answer();
+    }
+    varve_file_close(file);
+    return code;
+}
+
 static int draw(const struct varve_model_info *info, const float *logits) {
     struct varve_sampling sampling;
     struct varve_sampler *sampler;
@@ -192,9 +245,9 @@ static const struct {
     const char *name;
     scenario *run;
 } scenarios[] = {
-    {"open", open_and_close}, {"plain reads", plain_reads}, {"text", run_text},
-    {"cpu session", run_cpu}, {"mock session", run_mock},   {"output", write_output},
-    {"quantize", quantize},
+    {"open", open_and_close},       {"plain reads", plain_reads}, {"text", run_text},
+    {"conversation", conversation}, {"cpu session", run_cpu},     {"mock session", run_mock},
+    {"output", write_output},       {"quantize", quantize},
 };
 
 /* One run with call `at` failing (0: none). Returns a complaint, or NULL. */

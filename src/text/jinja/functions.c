@@ -159,9 +159,13 @@ static void write_time(char letter, const struct tm *t, char out[64]) {
         {'I', "%02d", half_day(t->tm_hour), NULL},
         {'M', "%02d", t->tm_min, NULL},
         {'S', "%02d", t->tm_sec, NULL},
+        {'f', "%06d", 0, NULL}, /* times are given in seconds */
+        {'w', "%d", t->tm_wday, NULL},
+        {'u', "%d", (t->tm_wday + 6) % 7 + 1, NULL},
         {'p', NULL, 2, t->tm_hour < 12 ? "AM" : "PM"},
         {'B', NULL, 20, month},
         {'b', NULL, 3, month},
+        {'h', NULL, 3, month},
         {'A', NULL, 20, day},
         {'a', NULL, 3, day},
         {'%', NULL, 1, "%"},
@@ -173,6 +177,40 @@ static void write_time(char letter, const struct tm *t, char out[64]) {
         } else if (parts[i].letter == letter) {
             snprintf(out, 64, parts[i].format, parts[i].number);
         }
+    }
+}
+
+/* What some letters stand for, in letters. */
+static const char *letters_of(char letter) {
+    switch (letter) {
+    case 'F':
+        return "Y-m-d";
+    case 'T':
+    case 'X':
+        return "H:M:S";
+    case 'R':
+        return "H:M";
+    case 'D':
+    case 'x':
+        return "m/d/y";
+    case 'c':
+        return "a b e H:M:S Y";
+    }
+    return NULL;
+}
+
+static void write_times(char letter, const struct tm *t, char out[64]) {
+    const char *letters = letters_of(letter);
+    if (!letters) {
+        write_time(letter, t, out);
+        return;
+    }
+    for (size_t used = 0; *letters; letters++) {
+        char part[64] = {*letters};
+        if (!strchr(" -:/", *letters)) {
+            write_time(*letters, t, part);
+        }
+        used += (size_t)snprintf(out + used, 64 - used, "%s", part);
     }
 }
 
@@ -207,7 +245,7 @@ int vv_jinja_strftime_now(struct vv_jinja_run *run, const struct vv_jinja_call *
         }
         bool bare = at + 1 < format->length && bytes[at + 1] == '-';
         char letter = at + 1 + bare < format->length ? bytes[at + 1 + bare] : 0;
-        (bare ? write_time_bare : write_time)(letter, now, text);
+        (bare ? write_time_bare : write_times)(letter, now, text);
         if (!text[0]) {
             return vv_jinja_refuse(run, "'strftime_now' does not know '%%%c'", letter);
         }
