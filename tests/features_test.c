@@ -19,7 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Words such as these processors give; XCR0 of systems that save everything and of some that don't. */
+/* Words such as these processors give; XCR0 of systems that save everything and of some that don't.
+ */
 static const struct vv_cpuid haswell = {.ecx1 = 0x7ffafbbf, .ebx7 = 0x000027ab, .saved = 0x7};
 static const struct vv_cpuid skylake_x = {.ecx1 = 0x7ffefbbf, .ebx7 = 0xd39ffffb, .saved = 0xe7};
 static const struct vv_cpuid cascade_lake = {
