@@ -495,6 +495,67 @@ int varve_check(const struct varve_check_options *options, size_t *passed, size_
 /* Calls `each` for every operation and variant; `here`: this machine can run it. */
 void varve_check_list(void (*each)(void *context, const char *variant, bool here), void *context);
 
+/* ---- measurements ---------------------------------------------------------------------------- */
+
+/* What a row of repeated figures says; low and high are the quartiles. */
+struct varve_series {
+    double least, low, median, high, most;
+};
+/* Of 1 to VARVE_SAMPLES_MAX samples. */
+enum { VARVE_SAMPLES_MAX = 1024 };
+struct varve_series varve_series_of(const double *samples, size_t count);
+
+/* What this machine can do at most, by loops that do nothing else. */
+struct varve_ceilings {
+    double read;      /* bytes a second, of memory far larger than the caches */
+    double copy;      /* bytes read and written a second */
+    double int8, f32; /* operations a second: a product and its addition are two */
+    uint32_t threads;
+};
+/* `threads` and `isa` as in struct varve_session_options. Takes about a second. */
+int varve_measure_ceilings(uint32_t threads, const char *isa, struct varve_ceilings *ceilings,
+                           struct varve_error *error);
+
+enum varve_bench_kind {
+    VARVE_BENCH_PROMPT,   /* n tokens are read into an empty sequence */
+    VARVE_BENCH_GENERATE, /* n tokens one after another, from a depth on */
+    VARVE_BENCH_WINDOW,   /* n rows verified together at a depth, with the logits of all */
+};
+struct varve_bench_result {
+    enum varve_bench_kind kind;
+    uint32_t n, depth;
+    const double *ms; /* [rounds] */
+    size_t rounds;
+};
+struct varve_bench_options {
+    /* What is measured; an empty list or a 0 leaves the test out. `depths`, tokens that a sequence
+     * has, are those of the other tests than prompts; `windows` are sizes. */
+    const uint32_t *prompts, *depths, *windows;
+    size_t prompt_count, depth_count, window_count;
+    uint32_t generate;
+    uint32_t rounds;   /* 1 to VARVE_SAMPLES_MAX */
+    bool same_experts; /* all but prompts: one token over and over, which takes the same experts */
+    uint64_t seed;     /* of the tokens, which are random and new in each round */
+    varve_progress progress;
+    void (*result)(void *context, const struct varve_bench_result *result);
+    void *context; /* of both */
+};
+struct varve_bench_facts {
+    double load_ms;       /* opening the session */
+    double cold_ms;       /* the first window, whose weights may have come from the disk */
+    uint32_t cold_rows;   /* its tokens */
+    uint64_t token_bytes; /* of weights that decoding one token reads; 0: not known */
+};
+/*
+ * Times a model. Every round runs every test once, so that a slow spell of the machine meets all
+ * alike; results come at the end. A depth is reached without reading a text: its state is made of
+ * random numbers. A window's time is the mean of four in a row, and leaves the sequence as it was.
+ * Of `session` only what changes speed counts; slots, context and logits are set by the tests.
+ */
+int varve_bench_model(const struct varve_model *model, const struct varve_session_options *session,
+                      const struct varve_bench_options *options, struct varve_bench_facts *facts,
+                      struct varve_error *error);
+
 #ifdef __cplusplus
 }
 #endif

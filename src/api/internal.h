@@ -14,3 +14,7 @@ struct varve_model {
     struct varve_tokenizer *tokenizer; /* NULL: the file has no vocabulary */
     char name[200];
 };
+
+/* A session's options with what 0 stands for filled in. */
+int vv_translate_options(const struct varve_model *model, const struct varve_session_options *from,
+                         struct vv_session_options *to, struct vv_error *error);

@@ -14,8 +14,8 @@ struct varve_session {
 
 enum { CONTEXT_DEFAULT = 4096, WINDOW_DEFAULT = 512, LOGITS_DEFAULT = 16 };
 
-static int translate(const struct varve_model *model, const struct varve_session_options *from,
-                     struct vv_session_options *to, struct vv_error *error) {
+int vv_translate_options(const struct varve_model *model, const struct varve_session_options *from,
+                         struct vv_session_options *to, struct vv_error *error) {
     size_t context =
         model->facts.context < CONTEXT_DEFAULT ? model->facts.context : CONTEXT_DEFAULT;
     uint32_t slots = from->slots ? from->slots : 1;
@@ -54,7 +54,7 @@ static int translate(const struct varve_model *model, const struct varve_session
 int varve_session_open(const struct varve_model *model, const struct varve_session_options *options,
                        struct varve_session **session, struct varve_error *error) {
     struct vv_session_options o;
-    int code = translate(model, options, &o, vv_internal(error));
+    int code = vv_translate_options(model, options, &o, vv_internal(error));
     if (code != VV_OK) {
         return code;
     }
@@ -90,7 +90,7 @@ size_t varve_session_plan(const struct varve_model *model,
     struct vv_session_options o;
     struct vv_session_bytes b;
     struct vv_error ignored;
-    if (translate(model, options, &o, &ignored) != VV_OK ||
+    if (vv_translate_options(model, options, &o, &ignored) != VV_OK ||
         vv_session_measure(model->file->gguf, model->family, model->geometry, &o, &b, &ignored) !=
             VV_OK) {
         return 0;

@@ -63,7 +63,8 @@ static void bash_values(void) {
             output_format(") words='%s' ;;\n", option->word);
         }
     }
-    static const enum option_kind free_kinds[] = {OPTION_INTEGER, OPTION_REAL, OPTION_TEXT};
+    static const enum option_kind free_kinds[] = {OPTION_INTEGER, OPTION_REAL, OPTION_TEXT,
+                                                  OPTION_LIST};
     for (size_t k = 0; k < sizeof free_kinds / sizeof *free_kinds; k++) {
         bash_patterns(free_kinds[k]);
         output_format("        ;;\n");

@@ -12,6 +12,7 @@ const char *const option_group_names[GROUP_COUNT] = {
     [GROUP_SAMPLING] = "Choice of tokens",
     [GROUP_OUTPUT] = "Output",
     [GROUP_CHECKING] = "Checking",
+    [GROUP_MEASURING] = "Measuring",
     [GROUP_GENERAL] = "General",
 };
 

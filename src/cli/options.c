@@ -35,6 +35,7 @@ WORDS(SHELLS, "bash", "zsh");
 #define PERPLEXITY (1u << COMMAND_perplexity)
 #define QUANTIZE (1u << COMMAND_quantize)
 #define CHECK (1u << COMMAND_check)
+#define BENCH (1u << COMMAND_bench)
 #define HELP (1u << COMMAND_help)
 
 const struct option option_table[OPTION_COUNT] = {
@@ -136,6 +137,38 @@ static int read_choice(const struct option *option, const char *where, struct op
     return fail_use("%s takes %s, not \"%s\"", where, list, v->text);
 }
 
+/* Reads the numbers of a list; SIZE_MAX if it is none. */
+static size_t read_numbers(const struct option *option, const char *text, uint32_t *numbers) {
+    size_t count = 0;
+    if (option->word && strcmp(text, option->word) == 0) {
+        return 0;
+    }
+    for (;;) {
+        char *end;
+        errno = 0;
+        unsigned long n = strtoul(text, &end, 10);
+        if (text[0] < '0' || text[0] > '9' || errno || (double)n < option->low ||
+            (double)n > option->high || count == LIST_MOST) {
+            return SIZE_MAX;
+        }
+        numbers[count++] = (uint32_t)n;
+        if (*end != ',') {
+            return *end ? SIZE_MAX : count;
+        }
+        text = end + 1;
+    }
+}
+
+static int read_list(const struct option *option, const char *where, struct option_value *v) {
+    uint32_t numbers[LIST_MOST];
+    return read_numbers(option, v->text, numbers) != SIZE_MAX
+               ? EXIT_DONE
+               : fail_use(
+                     "%s takes up to %d whole numbers from %.16g to %.16g with commas between, "
+                     "or %s, not \"%s\"",
+                     where, LIST_MOST, option->low, option->high, option->word, v->text);
+}
+
 /* Fills the value from its text; `where` names the option or the variable in an error. */
 static int read_value(struct option_value *value, const char *where) {
     const struct option *option = &option_table[value->id];
@@ -146,6 +179,8 @@ static int read_value(struct option_value *value, const char *where) {
         return read_real(option, where, value);
     case OPTION_CHOICE:
         return read_choice(option, where, value);
+    case OPTION_LIST:
+        return read_list(option, where, value);
     case OPTION_FILE:
         return value->text[0] ? EXIT_DONE : fail_use("%s takes a file's name, not \"\"", where);
     case OPTION_FLAG:
@@ -345,6 +380,10 @@ const char *text_of(const struct arguments *arguments, enum option_id id) {
 
 int choice_of(const struct arguments *arguments, enum option_id id) {
     return value_of(arguments, id).choice;
+}
+
+size_t list_of(const struct arguments *arguments, enum option_id id, uint32_t *numbers) {
+    return read_numbers(&option_table[id], value_of(arguments, id).text, numbers);
 }
 
 const char *text_at(const struct arguments *arguments, enum option_id id, size_t i) {

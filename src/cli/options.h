@@ -33,6 +33,7 @@ enum option_kind {
     OPTION_TEXT,    /* anything */
     OPTION_FILE,    /* a path */
     OPTION_CHOICE,  /* one of some words */
+    OPTION_LIST,    /* whole numbers within a range, separated by commas, or the word for none */
 };
 
 enum option_group {
@@ -41,6 +42,7 @@ enum option_group {
     GROUP_SAMPLING,
     GROUP_OUTPUT,
     GROUP_CHECKING,
+    GROUP_MEASURING,
     GROUP_GENERAL,
     GROUP_COUNT
 };
@@ -57,10 +59,10 @@ struct option {
     char letter;      /* 0: none; of a command's options with one letter the first has it */
     enum option_kind kind;
     enum option_group group;
-    unsigned commands;          /* bits 1 << COMMAND_… */
-    const char *value;          /* what the help calls the value */
-    double low, high;           /* range of a number, both included */
-    const char *word;           /* of an integer: the word that stands for -1 */
+    unsigned commands; /* bits 1 << COMMAND_… */
+    const char *value; /* what the help calls the value */
+    double low, high;  /* range of a number, both included */
+    const char *word;  /* of an integer: the word that stands for -1; of a list: for an empty one */
     const char *const *choices; /* ended by NULL */
     const char *fallback;       /* the value when none is given, as it would be written; or NULL */
     bool repeated;              /* every one given counts, else the last */
@@ -102,6 +104,10 @@ int64_t integer_of(const struct arguments *arguments, enum option_id id);
 double real_of(const struct arguments *arguments, enum option_id id);
 const char *text_of(const struct arguments *arguments, enum option_id id);
 int choice_of(const struct arguments *arguments, enum option_id id);
+
+/* The numbers of a list, LIST_MOST at most; returns how many there are. */
+enum { LIST_MOST = 32 };
+size_t list_of(const struct arguments *arguments, enum option_id id, uint32_t *numbers);
 
 /* The i-th value of a repeated option, from 0; NULL beyond them. */
 const char *text_at(const struct arguments *arguments, enum option_id id, size_t i);

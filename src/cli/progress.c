@@ -55,6 +55,18 @@ bool progress_tokens(void *context, const char *what, uint64_t done, uint64_t to
     return !interrupted();
 }
 
+bool progress_steps(void *context, const char *what, uint64_t done, uint64_t total) {
+    (void)context;
+    double now = seconds_now();
+    if (due(what, now)) {
+        fprintf(stderr, "\r%s %llu of %llu\033[K", what, (unsigned long long)done,
+                (unsigned long long)total);
+        line.shown = now;
+        line.visible = true;
+    }
+    return !interrupted();
+}
+
 void progress_clear(void) {
     if (line.visible) {
         fputs("\r\033[K", stderr);

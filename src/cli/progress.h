@@ -4,10 +4,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A varve_progress: `what` "loading" and the like are in bytes, "reading prompt" in tokens. Returns
+/* A varve_progress: `what` "loading" and the like are in bytes, "reading prompt" in tokens,
+ * "measuring" in steps. Returns
  * false, which ends the work, after Ctrl-C. */
 bool progress_bytes(void *context, const char *what, uint64_t done, uint64_t total);
 bool progress_tokens(void *context, const char *what, uint64_t done, uint64_t total);
+bool progress_steps(void *context, const char *what, uint64_t done, uint64_t total);
 
 /* Takes the line away. */
 void progress_clear(void);

@@ -31,6 +31,14 @@ void vv_session_free(struct vv_session *session);
 size_t vv_session_length(const struct vv_session *session, uint32_t slot);
 void vv_session_clear(struct vv_session *session, uint32_t slot);
 
+/*
+ * Puts what `tokens` tokens would leave into a slot, made of random numbers, in place of what it
+ * holds: for measuring at a depth without reading a text of that length. All values are finite and
+ * of the size that a model's are; logits that come after it mean nothing.
+ */
+int vv_session_fill(struct vv_session *session, uint32_t slot, uint32_t tokens, uint64_t seed,
+                    struct vv_error *error);
+
 /* One window: at most `window` rows, `outputs` of them wanted; verify: at most VV_VERIFY_ROWS_MAX
  * of a sequence. On failure the sequences touched are empty. */
 int vv_session_run(struct vv_session *session, const struct vv_row *rows, size_t count,

@@ -1,0 +1,75 @@
+/* Measurements. */
+#include "api/internal.h"
+#include "registry/operation.h"
+#include "tune/bench_model.h"
+#include "tune/ceilings.h"
+#include "tune/series.h"
+
+struct varve_series varve_series_of(const double *samples, size_t count) {
+    struct vv_series s = vv_series_of(samples, count);
+    return (struct varve_series){s.least, s.low, s.median, s.high, s.most};
+}
+
+int varve_measure_ceilings(uint32_t threads, const char *isa, struct varve_ceilings *ceilings,
+                           struct varve_error *error) {
+    uint32_t features = UINT32_MAX;
+    struct vv_ceilings c;
+    int code = isa ? vv_cpu_level(isa, &features, vv_internal(error)) : VV_OK;
+    if (code == VV_OK) {
+        code = vv_measure_ceilings(threads, features, &c, vv_internal(error));
+    }
+    if (code == VV_OK) {
+        *ceilings = (struct varve_ceilings){c.read, c.copy, c.int8, c.f32, c.threads};
+    }
+    return code;
+}
+
+static void on_result(void *context, const struct vv_bench_result *from) {
+    const struct varve_bench_options *o = context;
+    const struct varve_bench_result result = {(enum varve_bench_kind)from->kind, from->n,
+                                              from->depth, from->ms, from->rounds};
+    if (o->result) {
+        o->result(o->context, &result);
+    }
+}
+
+static bool on_progress(void *context, const char *what, uint64_t done, uint64_t total) {
+    const struct varve_bench_options *o = context;
+    return !o->progress || o->progress(o->context, what, done, total);
+}
+
+int varve_bench_model(const struct varve_model *model, const struct varve_session_options *session,
+                      const struct varve_bench_options *options, struct varve_bench_facts *facts,
+                      struct varve_error *error) {
+    struct varve_session_options open = *session;
+    struct vv_session_options inner;
+    struct vv_bench_facts f;
+    open.context = 0;
+    int code = vv_translate_options(model, &open, &inner, vv_internal(error));
+    if (code != VV_OK) {
+        return code;
+    }
+    const struct vv_bench_options o = {
+        .prompts = options->prompts,
+        .depths = options->depths,
+        .windows = options->windows,
+        .prompt_count = options->prompt_count,
+        .depth_count = options->depth_count,
+        .window_count = options->window_count,
+        .generate = options->generate,
+        .rounds = options->rounds,
+        .same_experts = options->same_experts,
+        .seed = options->seed,
+        .progress = on_progress,
+        .result = on_result,
+        .context = (void *)(uintptr_t)options,
+    };
+    code = vv_bench_model(model->file->gguf, model->family, model->geometry, &inner, &o, &f,
+                          vv_internal(error));
+    if (code == VV_OK) {
+        *facts = (struct varve_bench_facts){
+            f.load_ms, f.cold_ms, f.cold_rows,
+            vv_bench_token_bytes(model->file->gguf, model->family, &model->facts)};
+    }
+    return code;
+}

@@ -1,0 +1,139 @@
+#include "tune/ceilings.h"
+#include "device/cpu/pages.h"
+#include "device/cpu/team.h"
+#include "registry/operation.h"
+#include "tune/ceilings_loops.h"
+#include "tune/clock.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { ROUNDS = 7, PIECE = 512 };
+static const size_t least_bytes = (size_t)256 << 20, most_bytes = (size_t)2 << 30;
+static const size_t turns = 200000;
+
+struct probe {
+    const struct vv_loops *loops;
+    uint8_t *memory; /* [threads][share] */
+    size_t share;
+    _Atomic uint64_t ignored;
+};
+
+static const struct vv_loops *best_loops(uint32_t features) {
+    static const struct vv_loops *const all[] = {
+#if defined(__x86_64__)
+        &vv_vnni_loops,
+        &vv_avx512_loops,
+        &vv_avx2_loops,
+#endif
+        &vv_portable_loops
+    };
+    size_t i = 0;
+    while (all[i]->needs & ~features) {
+        i++;
+    }
+    return all[i];
+}
+
+/* Four times the last cache, so that little of a pass is left of the one before. */
+static size_t working_set(void) {
+    long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    size_t bytes = cache > 0 ? (size_t)cache * 4 : least_bytes;
+    return bytes < least_bytes ? least_bytes : bytes < most_bytes ? bytes : most_bytes;
+}
+
+/* ---- what each thread does ---- */
+
+/* Large pages where the system gives them: it is the memory that is to be measured. */
+static void ask_for_large_pages(struct probe *p, size_t bytes) {
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t begin = ((uintptr_t)p->memory + page - 1) / page * page;
+    uintptr_t end = ((uintptr_t)p->memory + bytes) / page * page;
+    madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+}
+
+static uint8_t *share_of(const struct probe *p, unsigned thread) {
+    return p->memory + (size_t)thread * p->share;
+}
+
+/* Each thread touches its own share first, which puts it near the thread; no page is like another,
+ * so that none is shared. */
+static void fill(void *context, struct vv_team *team, unsigned thread) {
+    const struct probe *p = context;
+    uint64_t *at = (uint64_t *)(void *)share_of(p, thread), x = thread + 1;
+    (void)team;
+    for (size_t i = 0; i < p->share / sizeof *at; i++) {
+        x = x * 6364136223846793005u + 1442695040888963407u;
+        at[i] = x;
+    }
+}
+
+static void read_share(void *context, struct vv_team *team, unsigned thread) {
+    struct probe *p = context;
+    (void)team;
+    p->ignored += p->loops->read(share_of(p, thread), p->share);
+}
+
+/* One half over the other. */
+static void copy_share(void *context, struct vv_team *team, unsigned thread) {
+    const struct probe *p = context;
+    (void)team;
+    memcpy(share_of(p, thread), share_of(p, thread) + p->share / 2, p->share / 2);
+}
+
+static void multiply_int8(void *context, struct vv_team *team, unsigned thread) {
+    struct probe *p = context;
+    (void)team, (void)thread;
+    p->ignored += p->loops->int8(turns);
+}
+
+static void multiply_f32(void *context, struct vv_team *team, unsigned thread) {
+    struct probe *p = context;
+    (void)team, (void)thread;
+    p->ignored += p->loops->f32(turns);
+}
+
+/* ---- rounds ---- */
+
+static double seconds_of(struct vv_team *team, vv_team_body body, struct probe *p) {
+    double began = vv_seconds();
+    vv_team_run(team, body, p);
+    return vv_seconds() - began;
+}
+
+static void measure(struct vv_team *team, struct probe *p, struct vv_ceilings *c) {
+    static const vv_team_body bodies[] = {read_share, copy_share, multiply_int8, multiply_f32};
+    enum { BODIES = sizeof bodies / sizeof *bodies };
+    double threads = vv_team_threads(team), bytes = (double)p->share * threads;
+    double work[BODIES] = {bytes, bytes, p->loops->int8_turn * (double)turns * threads,
+                           p->loops->f32_turn * (double)turns * threads};
+    double best[BODIES] = {0};
+    vv_team_run(team, fill, p);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (size_t i = 0; i < BODIES; i++) {
+            double rate = work[i] / seconds_of(team, bodies[i], p);
+            best[i] = rate > best[i] ? rate : best[i];
+        }
+    }
+    *c = (struct vv_ceilings){best[0], best[1], best[2], best[3], vv_team_threads(team)};
+}
+
+int vv_measure_ceilings(unsigned threads, uint32_t features, struct vv_ceilings *ceilings,
+                        struct vv_error *error) {
+    threads = threads ? threads : vv_cpu_default_threads();
+    struct probe p = {.loops = best_loops(features & vv_cpu_features())};
+    p.share = working_set() / threads / PIECE * PIECE + PIECE;
+    p.memory = vv_pages_new(p.share * threads);
+    if (!p.memory) {
+        return vv_fail_memory(error, p.share * threads, "the measurement of memory speed");
+    }
+    ask_for_large_pages(&p, p.share * threads);
+    struct vv_team *team = vv_team_new(threads, error);
+    if (team) {
+        measure(team, &p, ceilings);
+    }
+    vv_team_free(team);
+    vv_pages_free(p.memory);
+    return team ? VV_OK : error->code;
+}
