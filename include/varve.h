@@ -362,6 +362,7 @@ struct varve_session_options {
     bool observe;           /* keep inner tensors of the last window for varve_session_observed */
     bool mtp;               /* evaluate the MTP block beside the trunk */
     bool profile;           /* time every step for varve_session_profile */
+    size_t profile_events;  /* of each thread that a profile keeps, the latest ones */
     const char *isa;        /* NULL: the best here; "portable"; "avx2", "avxvnni", "avx512", "vnni",
                              * "amx"; "neon", "dotprod", "i8mm" */
 };
@@ -434,15 +435,53 @@ struct varve_observed {
 int varve_session_observed(const struct varve_session *session, const char *name,
                            struct varve_observed *observed, struct varve_error *error);
 
-/* Time spent by class of step in all evaluations so far (a session opened with `profile`), of one
- * thread; the last class is "waiting". Returns how many classes there are. */
-struct varve_profile_line {
-    const char *step_class;
-    size_t steps; /* a window */
-    double seconds;
+/*
+ * Where the time of all evaluations so far went, in a session opened with `profile`. Seconds of
+ * steps, barriers and idling are the mean of all threads, so that together they are the wall time.
+ */
+struct varve_profile {
+    unsigned threads;
+    uint64_t runs; /* windows, of the trunk and of other passes */
+    uint64_t rows; /* of all windows */
+    double wall;
+    double barrier; /* from a barrier's opening until a thread goes on */
+    double idle;    /* waiting for other threads, or for one that works alone */
 };
-size_t varve_session_profile(const struct varve_session *session, struct varve_profile_line *lines,
-                             size_t room);
+void varve_session_profile(const struct varve_session *session, struct varve_profile *profile);
+
+/* One step of a pass as it was last run, and what all runs cost. Of a hazard: this step touches
+ * memory that the earlier step `after` touches, and one of them writes it. */
+struct varve_profile_step {
+    size_t pass;            /* steps of the trunk, of verification … have equal numbers */
+    const char *what;       /* "blk.3.attn_qkv" */
+    const char *step_class; /* "gemv" */
+    const char *variant;
+    bool barrier; /* all threads meet before it */
+    bool alone;   /* the thread that came last to the barrier before it does it */
+    const char *after, *after_class; /* NULL: no hazard */
+    uint64_t hazard_bytes;           /* of the memory that both touch */
+    bool reads,
+        writes; /* what the earlier one writes; what the earlier one reads; else both write */
+    double seconds;
+    uint64_t bytes; /* read and written */
+};
+/* False beyond the last step. Texts live as long as the session. */
+bool varve_session_profile_step(const struct varve_session *session, size_t index,
+                                struct varve_profile_step *step);
+
+/* What a thread did and when: a step by its index, or VARVE_PROFILE_WAIT. */
+enum { VARVE_PROFILE_WAIT = INT32_MAX };
+struct varve_profile_event {
+    size_t step;
+    int64_t begin, end; /* nanoseconds of a clock that all threads share */
+};
+/* A thread's latest events in the order of each pass, up to `room`; returns how many there are. */
+size_t varve_session_profile_events(const struct varve_session *session, unsigned thread,
+                                    struct varve_profile_event *events, size_t room);
+
+/* Bytes a second that the session's threads read from the model's weights in memory, measured for
+ * about a fifth of a second: the ceiling of whatever reads weights once. */
+double varve_session_read_rate(struct varve_session *session);
 
 /* Bytes of the state of a slot in its serial form, the same for every device and window. */
 int varve_session_state(const struct varve_session *session, uint32_t slot, void *out, size_t room,

@@ -41,6 +41,7 @@ int vv_translate_options(const struct varve_model *model, const struct varve_ses
         .observe = from->observe,
         .mtp = from->mtp,
         .profile = from->profile,
+        .profile_events = from->profile_events,
     };
     if (from->mtp && model->facts.mtp_layers == 0) {
         return vv_fail(error, VV_ERROR_UNSUPPORTED,
@@ -211,41 +212,71 @@ int varve_session_state(const struct varve_session *session, uint32_t slot, void
 
 /* ---- profile ---- */
 
-static struct varve_profile_line *line_of(struct varve_profile_line *lines, size_t *count,
-                                          size_t room, const char *step_class) {
-    for (size_t i = 0; i < *count && i < room; i++) {
-        if (strcmp(lines[i].step_class, step_class) == 0) {
-            return &lines[i];
-        }
+void varve_session_profile(const struct varve_session *session, struct varve_profile *profile) {
+    const struct vv_program *p;
+    *profile = (struct varve_profile){0};
+    for (size_t i = 0; (p = vv_session_program(session->session, i)); i++) {
+        struct vv_program_totals totals;
+        vv_program_totals(p, &totals);
+        profile->threads = totals.threads;
+        profile->runs += totals.runs;
+        profile->rows += totals.rows;
+        profile->wall += totals.wall;
+        profile->barrier += totals.barrier;
+        profile->idle += totals.idle;
     }
-    size_t at = (*count)++;
-    if (at >= room) {
-        return NULL;
-    }
-    lines[at] = (struct varve_profile_line){step_class, 0, 0};
-    return &lines[at];
 }
 
-size_t varve_session_profile(const struct varve_session *session, struct varve_profile_line *lines,
-                             size_t room) {
-    size_t count = 0;
-    double waited = 0;
+/* The programs of all passes count one after the other. */
+bool varve_session_profile_step(const struct varve_session *session, size_t index,
+                                struct varve_profile_step *step) {
     const struct vv_program *p;
+    size_t pass = 0;
+    while ((p = vv_session_program(session->session, pass)) && index >= vv_program_steps(p)) {
+        index -= vv_program_steps(p);
+        pass++;
+    }
+    if (!p) {
+        return false;
+    }
+    struct vv_program_step s;
+    vv_program_step(p, index, &s);
+    *step = (struct varve_profile_step){.pass = pass,
+                                        .what = s.what,
+                                        .step_class = s.class,
+                                        .variant = s.variant,
+                                        .barrier = s.barrier,
+                                        .alone = s.alone,
+                                        .after = s.after,
+                                        .after_class = s.after_class,
+                                        .hazard_bytes = s.hazard_bytes,
+                                        .reads = s.reads,
+                                        .writes = s.writes,
+                                        .seconds = s.seconds,
+                                        .bytes = s.bytes};
+    return true;
+}
+
+size_t varve_session_profile_events(const struct varve_session *session, unsigned thread,
+                                    struct varve_profile_event *events, size_t room) {
+    const struct vv_program *p;
+    size_t count = 0, before = 0;
     for (size_t i = 0; (p = vv_session_program(session->session, i)); i++) {
-        waited += vv_program_waited(p);
-        for (size_t k = 0; k < vv_program_steps(p); k++) {
-            struct vv_program_step step;
-            vv_program_step(p, k, &step);
-            struct varve_profile_line *line = line_of(lines, &count, room, step.class);
-            if (line) {
-                line->steps++;
-                line->seconds += step.seconds;
+        const struct vv_program_event *ring;
+        size_t first, n = vv_program_events(p, thread, &ring, &first);
+        for (size_t k = 0; k < n; k++, count++) {
+            const struct vv_program_event *e = &ring[(first + k) % n];
+            if (count < room) {
+                events[count] = (struct varve_profile_event){
+                    e->step == VV_EVENT_WAIT ? (size_t)VARVE_PROFILE_WAIT : before + e->step,
+                    e->begin, e->end};
             }
         }
-    }
-    struct varve_profile_line *line = line_of(lines, &count, room, "waiting");
-    if (line) {
-        line->seconds = waited;
+        before += vv_program_steps(p);
     }
     return count;
+}
+
+double varve_session_read_rate(struct varve_session *session) {
+    return vv_session_read_rate(session->session);
 }

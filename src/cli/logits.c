@@ -13,8 +13,9 @@
 #include <string.h>
 
 static int contradictions(const struct arguments *arguments) {
-    static const enum option_id of_file[] = {OPTION_tokens, OPTION_tokens_file, OPTION_out,
-                                             OPTION_profile, OPTION_COUNT};
+    static const enum option_id of_file[] = {
+        OPTION_tokens,       OPTION_tokens_file,   OPTION_out,  OPTION_profile,
+        OPTION_profile_json, OPTION_profile_trace, OPTION_COUNT};
     static const enum option_id of_golden[] = {OPTION_sequence, OPTION_tolerance, OPTION_json,
                                                OPTION_COUNT};
     if (given(arguments, OPTION_golden)) {
@@ -143,8 +144,8 @@ static int write_logits(const struct arguments *arguments, const struct opened *
             varve_output_abandon(sink.output);
         }
     }
-    if (options.profile) {
-        profile_report(session);
+    if (code == EXIT_DONE) {
+        code = profile_report(arguments, session);
     }
     varve_session_close(session);
     return code;

@@ -1,5 +1,6 @@
 #include "opened.h"
 #include "interrupt.h"
+#include "profile.h"
 #include "progress.h"
 #include "report.h"
 
@@ -68,7 +69,7 @@ int open_tokenizer(const struct arguments *arguments, struct varve_file **file,
 
 struct varve_session_options session_options(const struct arguments *arguments, size_t tokens) {
     int64_t window = integer_of(arguments, OPTION_window);
-    return (struct varve_session_options){
+    struct varve_session_options options = {
         .context = given(arguments, OPTION_context)
                        ? (uint32_t)integer_of(arguments, OPTION_context)
                        : (uint32_t)tokens,
@@ -78,9 +79,10 @@ struct varve_session_options session_options(const struct arguments *arguments, 
         .float_activations = choice_of(arguments, OPTION_activations) == 1,
         .all_barriers = choice_of(arguments, OPTION_barriers) == 1,
         .mock_device = choice_of(arguments, OPTION_device) == 1,
-        .profile = given(arguments, OPTION_profile),
         .isa = choice_of(arguments, OPTION_isa) ? text_of(arguments, OPTION_isa) : NULL,
     };
+    profile_options(arguments, &options);
+    return options;
 }
 
 uint32_t logits_window(const struct varve_session_options *options, size_t tokens,

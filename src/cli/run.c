@@ -67,7 +67,8 @@ static int answer_prompt(struct run *run) {
         code = run_generate(run);
     }
     if (run->session && run->options.profile) {
-        profile_report(run->session);
+        int reported = profile_report(run->arguments, run->session);
+        code = code == EXIT_DONE ? reported : code;
     }
     return code;
 }

@@ -58,4 +58,6 @@ unsigned vv_cpu_default_threads(void);
 
 /* Waits until every thread of the team is here; what each wrote before, all see after. */
 void vv_team_barrier(struct vv_team *team);
+/* The same; whoever comes last calls `last` with its own context before any goes on. */
+void vv_team_meet(struct vv_team *team, void (*last)(void *context), void *context);
 unsigned vv_team_threads(const struct vv_team *team);

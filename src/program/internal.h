@@ -2,28 +2,69 @@
 #pragma once
 #include "program/program.h"
 
+/* Why a step may not run beside an earlier one: the first stretch of memory that both touch. */
+struct vv_hazard {
+    const struct vv_step *earlier; /* NULL: the program's first phase */
+    size_t bytes;
+    bool earlier_writes, later_writes;
+};
+
 struct vv_step {
     const struct vv_operation *operation;
     const struct vv_variant *variant;
     void *args;
     char *what;
-    uint32_t phase; /* steps of one phase run without a barrier between them */
-    double seconds;
+    uint32_t phase;
+    struct vv_hazard hazard;
+};
+
+/* Steps that run without a barrier between them. */
+struct vv_phase {
+    size_t begin, end;
+    /* Left to the thread that comes last to the barrier before it, which the phase then shares with
+     * the one after it. */
+    bool alone;
 };
 
 struct vv_program {
     struct vv_device *device;
     struct vv_window *window;
     int32_t rows, outputs;
-    struct vv_step *steps;
+    struct vv_step *steps; /* once finished: phase after phase */
     size_t count, room;
+    struct vv_phase *phases;
+    size_t phase_count;
+    int32_t planned_rows, planned_outputs; /* of the window that `alone` was chosen for */
+    bool all_barriers;
     void **memory; /* device blocks */
     size_t memory_count, memory_room, memory_bytes;
-    bool profile;
-    double waited;
-    struct vv_error failure; /* of the recording; code VV_OK: none */
+    struct vv_profile *profile; /* or NULL */
+    struct vv_error failure;    /* of the recording; code VV_OK: none */
 };
 
-/* Numbers the phases: a step that touches what an earlier step of the phase writes, or writes what
- * one touches, begins a new one. */
-void vv_plan_phases(struct vv_program *program, bool all_barriers);
+/* Sorts the steps into phases (hazards.c). With `all_barriers` every step is a phase of its own, in
+ * the order recorded. */
+int vv_plan_phases(struct vv_program *program, struct vv_error *error);
+
+/* Bytes that the run that just ended read and wrote in the step; device memory is looked at. */
+size_t vv_step_bytes(const struct vv_step *step);
+
+/* Chooses which phases are left to one thread when the window has as many rows as it has now. */
+void vv_plan_alone(struct vv_program *program);
+
+/* ---- profile.c ---- */
+
+int vv_profile_new(struct vv_program *program, size_t events, struct vv_error *error);
+void vv_profile_free(struct vv_profile *profile);
+/* By the thread that starts a run, before it; and by one of its threads when all are done. */
+void vv_profile_begin(struct vv_program *program);
+void vv_profile_end(struct vv_program *program);
+
+int64_t vv_nanoseconds(void);
+/* When the present run began. */
+int64_t vv_profile_start(const struct vv_program *program);
+/* A thread's time since `from` went to a step; returns the time now. */
+int64_t vv_profile_step(struct vv_program *program, unsigned thread, size_t step, int64_t from);
+/* It went to a barrier that was opened at `left`, when the last thread had come and done what is
+ * left to it alone. */
+int64_t vv_profile_wait(struct vv_program *program, unsigned thread, int64_t from, int64_t left);

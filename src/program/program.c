@@ -53,7 +53,9 @@ void vv_program_free(struct vv_program *program) {
     for (size_t i = 0; program->device && i < program->memory_count; i++) {
         program->device->calls->release(program->device, program->memory[i]);
     }
+    vv_profile_free(program->profile);
     free(program->steps);
+    free(program->phases);
     free(program->memory);
     free(program->window);
     free(program);
@@ -168,26 +170,14 @@ int vv_program_finish(struct vv_program *program, const struct vv_program_option
             return code;
         }
     }
-    program->profile = options->profile;
-    vv_plan_phases(program, options->all_barriers);
-    return VV_OK;
+    program->all_barriers = options->all_barriers;
+    int code = vv_plan_phases(program, error);
+    if (code == VV_OK && options->profile) {
+        code = vv_profile_new(program, options->events, error);
+    }
+    return code;
 }
 
 size_t vv_program_steps(const struct vv_program *program) {
     return program->count;
-}
-
-void vv_program_step(const struct vv_program *program, size_t index, struct vv_program_step *step) {
-    const struct vv_step *s = &program->steps[index];
-    *step = (struct vv_program_step){
-        .what = s->what,
-        .class = s->operation->name,
-        .variant = s->variant ? s->variant->name : "",
-        .barrier = index > 0 && s->phase != program->steps[index - 1].phase,
-        .seconds = s->seconds,
-    };
-}
-
-double vv_program_waited(const struct vv_program *program) {
-    return program->waited;
 }

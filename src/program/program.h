@@ -39,6 +39,7 @@ void vv_program_fail(struct vv_program *program, int code, const char *format, .
 struct vv_program_options {
     bool all_barriers; /* one after every step, for debugging: results are equal */
     bool profile;      /* time every step */
+    size_t events;     /* of each thread that a profile keeps, the latest ones */
 };
 
 /* Chooses variants (packing weights where the device wants it) and places barriers. Returns the
@@ -49,14 +50,43 @@ int vv_program_finish(struct vv_program *program, const struct vv_program_option
 /* Runs all steps on the window. A kernel's trouble becomes a sentence that names the step. */
 int vv_program_run(struct vv_program *program, struct vv_error *error);
 
-/* What a finished program consists of, for profiles and tests. */
+/* A step of a finished program, for profiles and tests; they stand in the order of their phases. Of
+ * a hazard: the later step touches what the step `after` touches, one of the two writes it. */
 struct vv_program_step {
     const char *what;  /* where in the model */
     const char *class; /* the operation's name */
     const char *variant;
-    bool barrier;   /* one stands before this step */
-    double seconds; /* of thread 0 in all runs so far, when profiled; waits are not in it */
+    bool first;   /* of its phase */
+    bool alone;   /* its phase is left to the thread that comes last to the barrier before it, with
+                   * as many rows as the last window had */
+    bool barrier; /* all threads meet before this step */
+    const char *after, *after_class; /* the hazard's earlier step; NULL: none */
+    size_t hazard_bytes;             /* of the buffer that both touch */
+    bool reads, writes; /* this step reads what the earlier one writes; writes what it reads;
+                         * neither: both write */
+    double seconds;     /* in all runs so far, when profiled: the mean of all threads */
+    uint64_t bytes;     /* read and written meanwhile */
 };
 size_t vv_program_steps(const struct vv_program *program);
 void vv_program_step(const struct vv_program *program, size_t index, struct vv_program_step *step);
-double vv_program_waited(const struct vv_program *program); /* seconds of thread 0 at barriers */
+
+/* All runs so far, when profiled; times are seconds, those at barriers the mean of all threads. */
+struct vv_program_totals {
+    unsigned threads;
+    uint64_t runs, rows;
+    double wall;
+    double barrier; /* from its opening until a thread goes on */
+    double idle;    /* waiting for others to come, or for one that works alone */
+};
+void vv_program_totals(const struct vv_program *program, struct vv_program_totals *totals);
+
+/* What a thread did and when, in nanoseconds of the monotonic clock. */
+enum { VV_EVENT_WAIT = INT32_MAX };
+struct vv_program_event {
+    size_t step; /* or VV_EVENT_WAIT */
+    int64_t begin, end;
+};
+/* The latest events of a thread: `events` is a ring that begins at `first`. Returns their number.
+ */
+size_t vv_program_events(const struct vv_program *program, unsigned thread,
+                         const struct vv_program_event **events, size_t *first);

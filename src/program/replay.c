@@ -1,11 +1,11 @@
 /*
  * Replay on a team of threads: every thread walks the same steps, computes its share of each one's
- * units, and waits at the barrier between phases.
+ * units, and waits at the barrier between phases. Small phases are left to the thread that comes to
+ * the barrier last, which is sooner done with them than the team would have met once more.
  */
 #include "program/internal.h"
 
 #include <stdatomic.h>
-#include <time.h>
 
 enum { NONE = INT32_MAX };
 
@@ -17,6 +17,15 @@ struct replay {
     /* The phase in which a step failed; a thread stops when it comes to a later one, and all
      * threads come to the same phases. */
     _Atomic int32_t failed_phase;
+    int64_t left; /* profile: when the last thread opened the barrier */
+};
+
+/* A thread on its way. */
+struct member {
+    struct replay *replay;
+    unsigned thread;
+    size_t phase, next; /* of those between, one thread does all */
+    int64_t at;         /* profile: its time so far is accounted for until then */
 };
 
 static void note_failure(struct replay *r, size_t index, uint32_t phase, int code) {
@@ -26,18 +35,11 @@ static void note_failure(struct replay *r, size_t index, uint32_t phase, int cod
     atomic_store(&r->failed_phase, (int32_t)phase);
 }
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-/* This thread's share of a step. Shares are turned by the step's number, so that steps of one unit
- * fall to different threads. */
-static void run_step(struct replay *r, size_t index, unsigned thread, unsigned threads) {
+/* Units of a step: a thread's share, or all of them. */
+static void run_step(struct replay *r, size_t index, unsigned share, unsigned shares) {
     struct vv_step *s = &r->program->steps[index];
-    size_t units = s->operation->units(s->args), share = (thread + index) % threads;
-    size_t begin = units * share / threads, end = units * (share + 1) / threads;
+    size_t units = s->operation->units(s->args);
+    size_t begin = units * share / shares, end = units * (share + 1) / shares;
     if (begin < end) {
         int code = s->variant->run(s->args, begin, end);
         if (code != VV_OK) {
@@ -46,30 +48,59 @@ static void run_step(struct replay *r, size_t index, unsigned thread, unsigned t
     }
 }
 
+static void timed_step(struct replay *r, struct member *m, size_t index, unsigned share,
+                       unsigned shares) {
+    run_step(r, index, share, shares);
+    if (r->program->profile) {
+        m->at = vv_profile_step(r->program, m->thread, index, m->at);
+    }
+}
+
+/* Shares are turned by the step's number, so that steps of one unit fall to different threads. */
+static void run_phase(struct replay *r, struct member *m, const struct vv_phase *phase,
+                      unsigned threads) {
+    for (size_t i = phase->begin; i < phase->end; i++) {
+        timed_step(r, m, i, (unsigned)(m->thread + i) % threads, threads);
+    }
+}
+
+static bool failed_before(struct replay *r, size_t phase) {
+    return atomic_load(&r->failed_phase) < (int32_t)phase;
+}
+
+/* The last thread at a barrier runs the phases that are left to one. */
+static void run_alone(void *context) {
+    struct member *m = context;
+    struct replay *r = m->replay;
+    for (size_t k = m->phase; k < m->next && !failed_before(r, k); k++) {
+        run_phase(r, m, &r->program->phases[k], 1);
+    }
+    r->left = m->at;
+}
+
 static void body(void *context, struct vv_team *team, unsigned thread) {
     struct replay *r = context;
     struct vv_program *p = r->program;
     unsigned threads = vv_team_threads(team);
-    bool timed = p->profile && thread == 0;
-    double at = timed ? now() : 0;
-    for (size_t i = 0; i < p->count; i++) {
-        if (i > 0 && p->steps[i].phase != p->steps[i - 1].phase) {
-            vv_team_barrier(team);
-            if (timed) {
-                double after = now();
-                p->waited += after - at;
-                at = after;
-            }
-            if (atomic_load(&r->failed_phase) < (int32_t)p->steps[i].phase) {
-                return;
+    struct member m = {.replay = r, .thread = thread};
+    if (p->profile) {
+        m.at = vv_profile_wait(p, thread, vv_profile_start(p), vv_profile_start(p));
+    }
+    for (size_t k = 0; k < p->phase_count && !failed_before(r, k); k = m.next) {
+        run_phase(r, &m, &p->phases[k], threads);
+        m.phase = m.next = k + 1;
+        while (m.next < p->phase_count && p->phases[m.next].alone) {
+            m.next++;
+        }
+        if (m.phase < p->phase_count || p->profile) {
+            vv_team_meet(team, run_alone, &m);
+            if (p->profile) {
+                m.at = vv_profile_wait(p, thread, m.at, r->left);
             }
         }
-        run_step(r, i, thread, threads);
-        if (timed) {
-            double after = now();
-            p->steps[i].seconds += after - at;
-            at = after;
-        }
+    }
+    if (p->profile && thread == 0) {
+        vv_profile_end(p);
     }
 }
 
@@ -93,6 +124,13 @@ int vv_program_run(struct vv_program *program, struct vv_error *error) {
     struct replay r = {.program = program};
     atomic_init(&r.failed, INT64_MAX);
     atomic_init(&r.failed_phase, NONE);
+    if (program->window->rows != program->planned_rows ||
+        program->window->outputs != program->planned_outputs) {
+        vv_plan_alone(program);
+    }
+    if (program->profile) {
+        vv_profile_begin(program);
+    }
     program->device->calls->run(program->device, body, &r);
     int64_t failed = atomic_load(&r.failed);
     return failed == INT64_MAX ? VV_OK : explain(program, failed, error);

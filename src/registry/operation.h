@@ -52,7 +52,8 @@ struct vv_variant {
 /*
  * An operation. `args` is its own struct (contract.h), at most VV_ARGS_MAX bytes, copied into the
  * program. `buffers` is the one description from which barriers, guard pages, bytes in a profile
- * and copies to a device all follow; weights are listed by `weights` alone. Units and buffers are
+ * (unless `bytes` knows better) and copies to a device all follow; weights are listed by `weights`
+ * alone. Units and buffers are
  * counted at every run, since depth and rows change between runs; a program is planned with its
  * largest window. `out` NULL: only count.
  */
@@ -65,6 +66,10 @@ struct vv_operation {
                       struct vv_weight **out /* [VV_WEIGHTS_MAX] */); /* or NULL */
     const struct vv_variant
         *variants; /* the reference first, then slower to faster; ends with {0} */
+    /* Bytes that a run moves, where it touches less than its buffers and weights (part of a
+     * sequence's state, some experts); NULL: all of them. */
+    size_t (*bytes)(const void *args);
+    bool varies; /* its work hangs on more than the rows: on sequences' lengths, on routes */
 };
 
 struct vv_check; /* registry/check.h */

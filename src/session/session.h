@@ -13,6 +13,7 @@ struct vv_session_options {
     uint32_t features;                        /* VV_CPU_… to use at most */
     int kv_type;
     bool float_activations, all_barriers, mock_device, observe, mtp, profile;
+    size_t profile_events; /* of each thread that a profile keeps */
 };
 
 struct vv_row {
@@ -80,3 +81,6 @@ int vv_session_measure(const struct vv_gguf *file, const struct vv_family *famil
 
 /* Programs of the session, for profiles and tests: index 0, 1, … until NULL. */
 const struct vv_program *vv_session_program(const struct vv_session *session, size_t index);
+
+/* Bytes a second that the device's threads read from the weights, measured for about 0.2 s. */
+double vv_session_read_rate(struct vv_session *session);

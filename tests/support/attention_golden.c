@@ -145,26 +145,36 @@ static void delta_reference(struct golden *g, const struct delta *d) {
 /* Tokens `first` .. `first` + n - 1 on blocks of columns, at most `width` of them. */
 static void delta_blocks(const struct delta *d, void (*run)(const struct vv_gdn_block *),
                          size_t first, size_t n, size_t width, float *state, float *y) {
+    static float q[TOKENS][VV_GDN_SLOTS], k[TOKENS][VV_GDN_SLOTS];
+    for (size_t t = 0; t < n; t++) {
+        for (size_t i = 0; i < DIM; i++) {
+            q[t][vv_gdn_slot(i)] = d->q[(first + t) * DIM + i];
+            k[t][vv_gdn_slot(i)] = d->k[(first + t) * DIM + i];
+        }
+    }
     for (size_t at = 0; at < DIM; at += width) {
         size_t columns = DIM - at < width ? DIM - at : width;
-        float v[TOKENS * VV_GDN_COLUMNS] = {0};
+        float v[TOKENS * VV_GDN_COLUMNS] = {0}, out[TOKENS * VV_GDN_COLUMNS];
         for (size_t t = 0; t < n; t++) {
             memcpy(v + t * VV_GDN_COLUMNS, d->v + (first + t) * DIM + at, columns * sizeof *v);
         }
         struct vv_gdn_block b = {.from = state + at,
                                  .to = state + at,
-                                 .stride = DIM,
+                                 .from_stride = DIM,
+                                 .to_stride = DIM,
                                  .columns = columns,
                                  .key_dim = DIM,
                                  .rows = n,
-                                 .q = d->q + first * DIM,
-                                 .k = d->k + first * DIM,
+                                 .q = q[0],
+                                 .k = k[0],
                                  .v = v,
                                  .decay = d->decay + first,
                                  .beta = d->beta + first,
-                                 .y = y + first * DIM + at,
-                                 .y_stride = DIM};
+                                 .y = out};
         run(&b);
+        for (size_t t = 0; t < n; t++) {
+            memcpy(y + (first + t) * DIM + at, out + t * VV_GDN_COLUMNS, columns * sizeof *y);
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 /*
- * A chunk of keys, then of values, is widened to floats once and serves all query heads of its
- * key/value head that are asked for, HEADS at most. Scores of a chunk lie at their slot mod 64,
- * with -inf (p = +0) where the run has no key, so that every loop over a chunk has 64 steps; values
- * are taken in tiles of TILE columns, whose sums stay in registers over the whole chunk.
+ * A chunk of keys, then of values, serves all query heads of its key/value head that are asked for,
+ * HEADS at most; what isn't float is widened once. Scores of a chunk lie at their slot mod 64, with
+ * -inf (p = +0) where the run has no key, so that every loop over a chunk has 64 steps; values are
+ * taken in tiles of some heads and TILE columns, whose sums stay in registers over the whole chunk.
  */
 #include "base/dots.h"
 #include "base/half.h"
@@ -14,37 +14,72 @@
 #include <immintrin.h>
 #endif
 
-enum { CHUNK = VV_ATTEND_CHUNK, HEADS = 16, TILE = 64 };
+#define INLINE static inline __attribute__((always_inline))
 
-/* A chunk of a run, and what is known of it for each head. */
+enum {
+    CHUNK = VV_ATTEND_CHUNK,
+    HEADS = 16,
+    VECTORS = 4,
+    TILE = VECTORS * VV_WIDTH,           /* columns of values … */
+    TILE_HEADS = VV_WIDTH == 16 ? 4 : 2, /* … and heads that meet them together */
+};
+
+/* A chunk of a run, and what is known of it for each head. Selected entries lie anywhere, so a
+ * chunk's values are fetched while its scores are taken, and the next chunk's keys while its values
+ * are. */
 struct chunk {
     const struct vv_attend_run *run;
     size_t first, count;      /* keys of the run */
     size_t offset;            /* slot of the first, mod 64 */
     float p[HEADS][CHUNK];    /* scores, then exp(z - m_c), by slot mod 64 */
     float a[HEADS], b[HEADS]; /* factors of the merge */
+    size_t entry[CHUNK];      /* of each key */
+    size_t ahead[CHUNK];      /* of the keys that follow */
 };
 
-static void widen(const uint8_t *entry, int type, size_t at, size_t n, float *to) {
-    if (type == VV_TYPE_F16) {
-        const uint16_t *from = (const uint16_t *)(const void *)entry + at;
-        size_t i = 0;
+static void widen(const uint8_t *entry, size_t at, size_t n, float *to) {
+    const uint16_t *from = (const uint16_t *)(const void *)entry + at;
+    size_t i = 0;
 #ifdef __F16C__
-        for (; i + 8 <= n; i += 8) {
-            __m128i half = _mm_loadu_si128((const __m128i *)(const void *)(from + i));
-            _mm256_storeu_ps(to + i, _mm256_cvtph_ps(half));
-        }
+    for (; i + 8 <= n; i += 8) {
+        __m128i half = _mm_loadu_si128((const __m128i *)(const void *)(from + i));
+        _mm256_storeu_ps(to + i, _mm256_cvtph_ps(half));
+    }
 #endif
-        for (; i < n; i++) {
-            to[i] = vv_from_f16(from[i]);
+    for (; i < n; i++) {
+        to[i] = vv_from_f16(from[i]);
+    }
+}
+
+/* Values at .. at + n - 1 of an entry as floats. */
+static const float *floats(const uint8_t *entry, int type, size_t at, size_t n, float *wide) {
+    if (type != VV_TYPE_F16) {
+        return (const float *)(const void *)entry + at;
+    }
+    widen(entry, at, n, wide);
+    return wide;
+}
+
+enum { LINE = 64, FETCHED = 8 /* entries */ };
+
+static size_t element_bytes(int type) {
+    return type == VV_TYPE_F16 ? sizeof(uint16_t) : sizeof(float);
+}
+
+/* Values at .. at + n - 1 of a few entries of the chunk. */
+static void fetch_values(const struct chunk *c, size_t first, size_t at, size_t n) {
+    size_t bytes = element_bytes(c->run->v_type);
+    for (size_t j = first; j < first + FETCHED && j < c->count; j++) {
+        const uint8_t *entry = c->run->v + c->entry[j] * c->run->v_stride;
+        for (size_t i = at * bytes; i < (at + n) * bytes; i += LINE) {
+            __builtin_prefetch(entry + i);
         }
-    } else {
-        memcpy(to, entry + at * sizeof *to, n * sizeof *to);
     }
 }
 
 static void scores(const struct vv_attend_heads *h, struct chunk *c) {
-    float key[CHUNK][VV_SEGMENT];
+    float wide[FETCHED][VV_SEGMENT];
+    const float *key[FETCHED];
     for (size_t head = 0; head < h->heads; head++) {
         for (size_t j = 0; j < CHUNK; j++) {
             c->p[head][j] = 0.0f;
@@ -52,13 +87,16 @@ static void scores(const struct vv_attend_heads *h, struct chunk *c) {
     }
     for (size_t at = 0; at < h->width; at += VV_SEGMENT) {
         size_t n = h->width - at < VV_SEGMENT ? h->width - at : VV_SEGMENT;
-        for (size_t j = 0; j < c->count; j++) {
-            size_t entry = vv_attend_entry(c->run, c->first + j);
-            widen(c->run->k + entry * c->run->k_stride, c->run->k_type, at, n, key[j]);
-        }
-        for (size_t head = 0; head < h->heads; head++) {
-            vv_dots_segment(key[0], VV_SEGMENT, c->count, h->q + head * h->width + at, n,
-                            c->p[head] + c->offset);
+        for (size_t first = 0; first < c->count; first += FETCHED) {
+            size_t keys = c->count - first < FETCHED ? c->count - first : FETCHED;
+            fetch_values(c, first, at, n);
+            for (size_t j = 0; j < keys; j++) {
+                size_t entry = vv_attend_entry(c->run, c->first + first + j);
+                key[j] =
+                    floats(c->run->k + entry * c->run->k_stride, c->run->k_type, at, n, wide[j]);
+            }
+            vv_dots_segment(key, keys, 0, n, h->q + at, h->width, h->heads,
+                            c->p[0] + c->offset + first, CHUNK);
         }
     }
 }
@@ -106,36 +144,101 @@ static void merge(float *m, float *l, float m_c, float l_c, float *a, float *b) 
     *m = most;
 }
 
-/* o = fma(o_c, b, o · a) for n <= TILE columns of one head; `value` is padded to TILE. Not inlined:
- * the sums need the registers. */
-static __attribute__((noinline)) void merge_tile(const float *p, const float (*value)[TILE],
-                                                 size_t count, float a, float b, float *o,
-                                                 size_t n) {
-    float o_c[TILE];
-    for (size_t d = 0; d < TILE; d++) {
-        o_c[d] = 0.0f;
-    }
-    for (size_t j = 0; j < count; j++) {
-        for (size_t d = 0; d < TILE; d++) {
-            o_c[d] = fmaf(p[j], value[j][d], o_c[d]);
+/* o = fma(o_c, b, o · a) for TILE columns of n heads, a constant; o lies at `o` + head · stride. */
+INLINE void merge_heads(const struct chunk *c, size_t head, size_t n, const float (*value)[TILE],
+                        size_t fetch, size_t fetch_end, float *o, size_t stride) {
+    vv_vector o_c[TILE_HEADS][VECTORS] = {{{0}}};
+    for (size_t j = 0; j < c->count; j++) {
+        vv_vector v[VECTORS];
+        for (size_t at = fetch; at < fetch_end; at += LINE) {
+            __builtin_prefetch(c->run->k + c->ahead[j] * c->run->k_stride + at);
+        }
+        for (size_t k = 0; k < VECTORS; k++) {
+            v[k] = vv_load(value[j] + k * VV_WIDTH);
+        }
+        for (size_t i = 0; i < n; i++) {
+            vv_vector p = vv_splat(c->p[head + i][c->offset + j]);
+            for (size_t k = 0; k < VECTORS; k++) {
+                o_c[i][k] = vv_fma(p, v[k], o_c[i][k]);
+            }
         }
     }
-    for (size_t d = 0; d < n; d++) {
-        o[d] = fmaf(o_c[d], b, o[d] * a);
+    for (size_t i = 0; i < n; i++) {
+        vv_vector a = vv_splat(c->a[head + i]), b = vv_splat(c->b[head + i]);
+        for (size_t k = 0; k < VECTORS; k++) {
+            float *at = o + i * stride + k * VV_WIDTH;
+            vv_store(at, vv_fma(o_c[i][k], b, vv_load(at) * a));
+        }
+    }
+}
+
+/* All heads; meanwhile bytes `fetch` .. `fetch_end` - 1 of the entries ahead are fetched. */
+static void merge_tile(const struct chunk *c, size_t heads, const float (*value)[TILE],
+                       size_t fetch, size_t fetch_end, float *o, size_t stride) {
+    size_t head = 0, tiles = (heads + TILE_HEADS - 1) / TILE_HEADS;
+    size_t step = ((fetch_end - fetch) / tiles + LINE - 1) / LINE * LINE;
+    for (; head < heads; fetch += step) {
+        size_t end = fetch + step < fetch_end ? fetch + step : fetch_end;
+        if (heads - head >= TILE_HEADS) {
+            merge_heads(c, head, TILE_HEADS, value, fetch, end, o + head * stride, stride);
+            head += TILE_HEADS;
+        } else {
+            merge_heads(c, head, 1, value, fetch, end, o + head * stride, stride);
+            head++;
+        }
+    }
+}
+
+/* A tile is copied together: entries lie a power of two apart, which the first cache can't hold. */
+static void gather(const struct chunk *c, size_t at, size_t n, float (*value)[TILE]) {
+    for (size_t j = 0; j < c->count; j++) {
+        const uint8_t *entry = c->run->v + c->entry[j] * c->run->v_stride;
+        const float *from = floats(entry, c->run->v_type, at, n, value[j]);
+        if (from != value[j] && n == TILE) { /* a constant size */
+            memcpy(value[j], from, sizeof value[j]);
+        } else if (from != value[j]) {
+            memcpy(value[j], from, n * sizeof *from);
+        }
     }
 }
 
 static void values(const struct vv_attend_heads *h, const struct chunk *c) {
-    float value[CHUNK][TILE] = {{0}};
+    float value[CHUNK][TILE] = {{0}}, o[HEADS][TILE] = {{0}};
+    size_t key_bytes = element_bytes(c->run->k_type);
     for (size_t at = 0; at < h->width; at += TILE) {
         size_t n = h->width - at < TILE ? h->width - at : TILE;
-        for (size_t j = 0; j < c->count; j++) {
-            size_t entry = vv_attend_entry(c->run, c->first + j);
-            widen(c->run->v + entry * c->run->v_stride, c->run->v_type, at, n, value[j]);
+        size_t fetch = at * key_bytes, fetch_end = (at + n) * key_bytes;
+        gather(c, at, n, value);
+        if (n == TILE) {
+            merge_tile(c, h->heads, (const float(*)[TILE])value, fetch, fetch_end, h->y + at,
+                       h->width);
+            continue;
         }
+        for (size_t head = 0; head < h->heads; head++) { /* fewer columns: padded */
+            memcpy(o[head], h->y + head * h->width + at, n * sizeof *h->y);
+        }
+        merge_tile(c, h->heads, (const float(*)[TILE])value, fetch, fetch_end, o[0], TILE);
         for (size_t head = 0; head < h->heads; head++) {
-            merge_tile(c->p[head] + c->offset, value, c->count, c->a[head], c->b[head],
-                       h->y + head * h->width + at, n);
+            memcpy(h->y + head * h->width + at, o[head], n * sizeof *h->y);
+        }
+    }
+}
+
+/* Entries of CHUNK keys from `first` on, without a division for each; beyond the run's end any. */
+static void find_entries(const struct vv_attend_run *run, size_t first, size_t *entry) {
+    size_t listed = run->blocks * run->ratio, block = first / run->ratio,
+           token = first % run->ratio;
+    for (size_t j = 0; j < CHUNK; j++) {
+        size_t i = first + j;
+        if (i < listed) {
+            entry[j] = (size_t)run->block[block] * run->ratio + token;
+            token++;
+            block += token == run->ratio;
+            token = token == run->ratio ? 0 : token;
+        } else if (i < run->count) {
+            entry[j] = run->next + (i - listed);
+        } else {
+            entry[j] = j > 0 ? entry[j - 1] : 0;
         }
     }
 }
@@ -143,6 +246,7 @@ static void values(const struct vv_attend_heads *h, const struct chunk *c) {
 static int attend_run(const struct vv_attend_heads *h, const struct vv_attend_run *run, float *m,
                       float *l) {
     struct chunk c = {.run = run};
+    find_entries(run, 0, c.entry);
     for (c.first = 0; c.first < run->count; c.first += c.count) {
         c.offset = (run->slot + c.first) % CHUNK;
         c.count = run->count - c.first < CHUNK - c.offset ? run->count - c.first : CHUNK - c.offset;
@@ -154,7 +258,9 @@ static int attend_run(const struct vv_attend_heads *h, const struct vv_attend_ru
             }
             merge(m + head, l + head, m_c, l_c, c.a + head, c.b + head);
         }
+        find_entries(run, c.first + c.count, c.ahead);
         values(h, &c);
+        memcpy(c.entry, c.ahead, sizeof c.entry);
     }
     return VV_OK;
 }

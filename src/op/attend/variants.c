@@ -55,6 +55,21 @@ static size_t buffers(const void *args, struct vv_buffer *out) {
     return a->list ? 7 : 5;
 }
 
+/* Keys and values that rows see, once for all heads that share them. */
+static size_t bytes(const void *args) {
+    const struct vv_attend *a = args;
+    size_t rows = vv_rows(a->rows), keys = 0;
+    size_t entry = a->kv_heads * a->width * (a->k.type == VV_TYPE_F16 ? 2 : 4);
+    entry += a->kv_heads * a->width * (a->v.type == VV_TYPE_F16 ? 2 : 4);
+    for (size_t r = 0; r < rows; r++) {
+        size_t length = (size_t)a->window->position[r] + 1,
+               blocks = a->list ? length / a->ratio : 0;
+        size_t listed = blocks < a->keep ? blocks : a->keep;
+        keys += length - (blocks - listed) * a->ratio;
+    }
+    return keys * entry + rows * a->heads * a->width * 3 * sizeof(float);
+}
+
 static const struct vv_variant variants[] = {
     {"attend/reference", VV_CPU_ANY, true, NULL, NULL, vv_attend_reference},
     {"attend/portable", VV_CPU_ANY, true, NULL, NULL, vv_attend_portable},
@@ -65,8 +80,9 @@ static const struct vv_variant variants[] = {
     {0},
 };
 
-const struct vv_operation vv_attend = {"attend", sizeof(struct vv_attend), units, buffers, NULL,
-                                       variants};
+const struct vv_operation vv_attend = {
+    "attend", sizeof(struct vv_attend), units,       buffers, NULL,
+    variants, .bytes = bytes,           .varies = true};
 
 static const struct vv_operation *const operations[] = {&vv_attend, NULL};
 const struct vv_operation_folder vv_folder_attend = {"attend", operations, vv_attend_check};

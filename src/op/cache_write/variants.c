@@ -1,3 +1,4 @@
+#include "gguf/types.h"
 #include "op/buffers.h"
 #include "op/cache_write/contract.h"
 #include "op/cache_write/internal.h"
@@ -18,13 +19,18 @@ static size_t buffers(const void *args, struct vv_buffer *out) {
     return a->second ? 3 : 2;
 }
 
+static size_t bytes(const void *args) {
+    const struct vv_cache_write *a = args;
+    return vv_rows(a->rows) * a->to.width * (a->to.type == VV_TYPE_F16 ? 6u : 8u);
+}
+
 static const struct vv_variant variants[] = {
     {"cache_write/reference", VV_CPU_ANY, true, NULL, NULL, vv_cache_write_reference},
     {0},
 };
 
 const struct vv_operation vv_cache_write = {
-    "cache_write", sizeof(struct vv_cache_write), units, buffers, NULL, variants};
+    "cache_write", sizeof(struct vv_cache_write), units, buffers, NULL, variants, .bytes = bytes};
 
 static const struct vv_operation *const operations[] = {&vv_cache_write, NULL};
 

@@ -18,6 +18,13 @@ static size_t buffers(const void *args, struct vv_buffer *out) {
     return 5;
 }
 
+static size_t bytes(const void *args) {
+    const struct vv_conv1d *a = args;
+    size_t rows = vv_rows(a->rows), sequences = (size_t)a->window->sequences;
+    size_t before = sequences * (a->kernel - 1) * a->dilation;
+    return (4 * rows + before + a->kernel) * a->channels * sizeof(float);
+}
+
 static const struct vv_variant variants[] = {
     {"conv1d/reference", VV_CPU_ANY, true, NULL, NULL, vv_conv1d_reference},
     {"conv1d/portable", VV_CPU_ANY, true, NULL, NULL, vv_conv1d_portable},
@@ -28,8 +35,8 @@ static const struct vv_variant variants[] = {
     {0},
 };
 
-const struct vv_operation vv_conv1d = {"conv1d", sizeof(struct vv_conv1d), units, buffers, NULL,
-                                       variants};
+const struct vv_operation vv_conv1d = {
+    "conv1d", sizeof(struct vv_conv1d), units, buffers, NULL, variants, .bytes = bytes};
 
 static const struct vv_operation *const operations[] = {&vv_conv1d, NULL};
 

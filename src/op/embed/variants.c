@@ -25,15 +25,20 @@ static size_t weights(const void *args, struct vv_weight **out) {
     return 1;
 }
 
+/* A row of the table for each token. */
+static size_t bytes(const void *args) {
+    const struct vv_embed *a = args;
+    return vv_rows(a->rows) * (a->table->row_bytes + a->streams * a->table->width * sizeof(float));
+}
+
 static const struct vv_variant variants[] = {
     {"embed/reference", VV_CPU_ANY, true, NULL, NULL, vv_embed_reference},
     {"embed/once", VV_CPU_ANY, true, NULL, NULL, vv_embed_once},
     {0},
 };
 
-const struct vv_operation vv_embed = {
-    "embed", sizeof(struct vv_embed), units, buffers, weights, variants,
-};
+const struct vv_operation vv_embed = {"embed",  sizeof(struct vv_embed), units, buffers, weights,
+                                      variants, .bytes = bytes};
 
 void vv_embed_check(struct vv_check *check);
 

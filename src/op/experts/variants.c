@@ -57,6 +57,14 @@ static bool up_fits_panels(const void *args) {
            vv_taken_most(a->u.width) > 0;
 }
 
+/* The slices of active experts alone, once a window. */
+static size_t up_bytes(const void *args) {
+    const struct vv_expert_up *a = args;
+    size_t pairs = vv_rows(a->rows) * a->used, active = (size_t)a->active[0];
+    return active * a->hidden * (a->gate->row_bytes + a->up->row_bytes) +
+           pairs * (a->gate->width + a->hidden * sizeof(float));
+}
+
 static const struct vv_variant up_variants[] = {
     {"expert_up/reference", VV_CPU_ANY, true, NULL, NULL, vv_expert_up_reference},
     {"expert_up/portable", VV_CPU_ANY, true, NULL, NULL, vv_expert_up_portable},
@@ -72,7 +80,8 @@ static const struct vv_variant up_variants[] = {
 };
 
 const struct vv_operation vv_expert_up = {
-    "expert_up", sizeof(struct vv_expert_up), up_units, up_buffers, up_weights, up_variants};
+    "expert_up", sizeof(struct vv_expert_up), up_units,      up_buffers, up_weights,
+    up_variants, .bytes = up_bytes,           .varies = true};
 
 /* ---- expert_down ---- */
 
@@ -105,6 +114,13 @@ static bool down_fits_panels(const void *args) {
     return vv_panel_format(a->down->type) && !a->h.float_only && vv_taken_most(a->h.width) > 0;
 }
 
+static size_t down_bytes(const void *args) {
+    const struct vv_expert_down *a = args;
+    size_t pairs = vv_rows(a->rows) * a->used, active = (size_t)a->active[0];
+    return active * a->width * a->down->row_bytes +
+           pairs * (a->down->width + a->width * sizeof(float));
+}
+
 static const struct vv_variant down_variants[] = {
     {"expert_down/reference", VV_CPU_ANY, true, NULL, NULL, vv_expert_down_reference},
     {"expert_down/portable", VV_CPU_ANY, true, NULL, NULL, vv_expert_down_portable},
@@ -120,9 +136,9 @@ static const struct vv_variant down_variants[] = {
         {0},
 };
 
-const struct vv_operation vv_expert_down = {"expert_down", sizeof(struct vv_expert_down),
-                                            down_units,    down_buffers,
-                                            down_weights,  down_variants};
+const struct vv_operation vv_expert_down = {
+    "expert_down", sizeof(struct vv_expert_down), down_units,    down_buffers, down_weights,
+    down_variants, .bytes = down_bytes,           .varies = true};
 
 /* ---- expert_sum ---- */
 
@@ -153,8 +169,9 @@ static const struct vv_variant sum_variants[] = {
     {0},
 };
 
-const struct vv_operation vv_expert_sum = {
-    "expert_sum", sizeof(struct vv_expert_sum), sum_units, sum_buffers, NULL, sum_variants};
+const struct vv_operation vv_expert_sum = {"expert_sum", sizeof(struct vv_expert_sum),
+                                           sum_units,    sum_buffers,
+                                           NULL,         .variants = sum_variants};
 
 static const struct vv_operation *const operations[] = {&vv_expert_up, &vv_expert_down,
                                                         &vv_expert_sum, NULL};

@@ -21,7 +21,7 @@ static const struct vv_variant variants[] = {
 };
 
 const struct vv_operation vv_gather_rows = {
-    "gather_rows", sizeof(struct vv_gather_rows), units, buffers, NULL, variants};
+    "gather_rows", sizeof(struct vv_gather_rows), units, buffers, NULL, .variants = variants};
 
 static const struct vv_operation *const operations[] = {&vv_gather_rows, NULL};
 

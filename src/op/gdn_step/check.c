@@ -502,12 +502,24 @@ static void check_errors(struct vv_check *check) {
             vv_check_reset(check);
         }
     }
-    struct story *s = new_story(check, (struct shape){1, 1, 257, 2, 4}, 1);
-    int32_t first = 0, count = 1;
+    struct story *s = new_story(check, shape, 1);
+    int32_t first = 0, count = 5;
     enter_states(s, 1, &first);
+    s->alpha[at(SLOTS - 1, 0) * shape.value_heads + 1] = NAN; /* decays a state of zeros */
     enter_window(check, s, new_window(check, 1, &first, &count, false), VV_GDN_ADVANCE);
-    vv_check_refuses(check, &vv_gdn_step, &s->args, VV_ERROR_UNSUPPORTED, "key_dim 257");
+    vv_check_refuses(check, &vv_gdn_step, &s->args, VV_ERROR_NOT_FINITE, "alpha of NaN at 0");
     vv_check_reset(check);
+    static const struct shape unsupported[] = {{1, 1, VV_GDN_KEY_DIM_MAX + 1, 2, 4},
+                                               {1, 1, 2, 2, VV_GDN_KERNEL_MAX + 1}};
+    for (size_t i = 0; i < sizeof unsupported / sizeof *unsupported; i++) {
+        s = new_story(check, unsupported[i], 1);
+        count = 1;
+        enter_states(s, 1, &first);
+        enter_window(check, s, new_window(check, 1, &first, &count, false), VV_GDN_ADVANCE);
+        vv_check_refuses(check, &vv_gdn_step, &s->args, VV_ERROR_UNSUPPORTED,
+                         "key_dim %zu, kernel %zu", unsupported[i].key_dim, unsupported[i].kernel);
+        vv_check_reset(check);
+    }
 }
 
 void vv_gdn_step_check(struct vv_check *check) {

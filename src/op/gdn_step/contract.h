@@ -29,15 +29,18 @@
  * is a step of its own, after this one.
  *
  * Sums of squares of q, k or y that are not finite are VV_ERROR_NOT_FINITE; a key_dim over
- * VV_GDN_KEY_DIM_MAX is VV_ERROR_UNSUPPORTED.
- * A unit is one value head of one sequence: unit = sequence · value_heads + j.
+ * VV_GDN_KEY_DIM_MAX or a kernel over VV_GDN_KERNEL_MAX is VV_ERROR_UNSUPPORTED. value_heads is a
+ * multiple of key_heads.
+ * A unit is one value head of one sequence: sequence · value_heads + n, where the value heads of
+ * key head 0 are counted first, then those of key head 1, so that who runs several prepares q̂ and
+ * k̂ once.
  */
 #pragma once
 #include "memory/state.h"
 #include "registry/operation.h"
 #include "registry/window.h"
 
-enum { VV_GDN_KEY_DIM_MAX = 256 };
+enum { VV_GDN_KEY_DIM_MAX = 256, VV_GDN_KERNEL_MAX = 64 };
 
 enum vv_gdn_mode { VV_GDN_ADVANCE, VV_GDN_VERIFY, VV_GDN_COMMIT };
 

@@ -7,9 +7,23 @@
 #include "registry/check.h"
 
 enum {
-    VV_GDN_COLUMNS = 32, /* value columns that a portable kernel takes through a few rows … */
-    VV_GDN_ROWS = 8,     /* … at a time */
+    VV_GDN_COLUMNS = 128, /* value columns that a portable kernel takes through a few rows … */
+    VV_GDN_ROWS = 16,     /* … at a time */
+    VV_GDN_SLOTS = VV_GDN_KEY_DIM_MAX,
 };
+
+/* Where element i of q̂ or k̂ stands for the portable kernel: lanes (i mod 16) that are 8 apart
+ * alternate, so that a lane's elements follow each other. */
+static inline size_t vv_gdn_slot(size_t i) {
+    size_t lane = i % 16;
+    return i / 128 * 128 + lane % 8 * 16 + i % 128 / 16 * 2 + lane / 8;
+}
+
+/* The value head of a unit: those of one key head follow each other. */
+static inline size_t vv_gdn_head(const struct vv_gdn_step *a, size_t unit) {
+    size_t group = a->value_heads / a->key_heads, u = unit % a->value_heads;
+    return u % group * a->key_heads + u / group;
+}
 
 /* One token: S = state [key_dim][value_dim] moves; y [value_dim] is the readout, or NULL. */
 void vv_gdn_delta_reference(float *state, size_t key_dim, size_t value_dim, const float *q,
@@ -17,18 +31,17 @@ void vv_gdn_delta_reference(float *state, size_t key_dim, size_t value_dim, cons
 
 /* Some columns of a state, and the tokens to take them through. */
 struct vv_gdn_block {
-    const float *from;  /* [key_dim] rows of `columns` floats, `stride` apart; NULL: zeros */
-    float *to;          /* the same afterwards; may be `from`; NULL: not wanted */
-    size_t stride;      /* floats */
-    size_t columns;     /* 1 .. VV_GDN_COLUMNS */
-    size_t key_dim;     /* 1 .. VV_GDN_KEY_DIM_MAX */
-    size_t rows;        /* 1 .. VV_GDN_ROWS */
-    const float *q, *k; /* [rows][key_dim] q̂, k̂ */
-    const float *v;     /* [rows][VV_GDN_COLUMNS] */
-    const float *decay; /* [rows] exp(g) */
-    const float *beta;  /* [rows] */
-    float *y;           /* [rows] rows of `columns` floats, `y_stride` apart; NULL: not wanted */
-    size_t y_stride;
+    const float *from; /* [key_dim] rows of `columns` floats, `from_stride` apart; NULL: zeros */
+    float *to;         /* the same afterwards; may be `from`; NULL: not wanted */
+    size_t from_stride, to_stride; /* floats */
+    size_t columns;                /* 1 .. VV_GDN_COLUMNS */
+    size_t key_dim;                /* 1 .. VV_GDN_KEY_DIM_MAX */
+    size_t rows;                   /* 1 or more */
+    const float *q, *k;            /* [rows][VV_GDN_SLOTS] q̂, k̂ by slot */
+    const float *v;                /* [rows][VV_GDN_COLUMNS] */
+    const float *decay;            /* [rows] exp(g) */
+    const float *beta;             /* [rows] */
+    float *y;                      /* [rows][VV_GDN_COLUMNS]; NULL: not wanted, but `to` is */
 };
 
 void vv_gdn_delta_portable(const struct vv_gdn_block *b);

@@ -1,195 +1,234 @@
 /*
- * 32 value columns at a time, in vector lanes: their part of S, at most 32 KB, is copied out and
- * stays in the first cache while up to 8 rows go over it. The contract's 16 lanes over k are
- * separate sums of 32 columns each; all k of one lane are taken together, so that a lane's sums
+ * A few value columns at a time, in vector lanes: their part of S, at most 32 KB, stays in the
+ * first cache while up to 16 rows go over it. The contract's 16 lanes over k are separate sums of
+ * those columns; lanes 8 apart, which the tree adds first, are taken together, so that eight sums
  * stay in registers. One sweep over S does a row's update and readout, and the decay and the dot
- * with k̂ of the next row.
+ * with k̂ of the next row: four operations an element, and no more. The first sweep takes S from the
+ * slot, the last one puts it back.
  */
 #include "base/dot.h"
 #include "base/isa.h"
+#include "base/vector.h"
 #include "op/gdn_step/internal.h"
 
 #define INLINE static inline __attribute__((always_inline))
 
-enum { COLUMNS = VV_GDN_COLUMNS, ROWS = VV_GDN_ROWS, KEYS = VV_GDN_KEY_DIM_MAX };
+enum {
+    ROWS = VV_GDN_ROWS,
+    CHUNK = VV_GDN_COLUMNS, /* value columns that are convolved together … */
+    VECTORS = 2,
+    BLOCK = VECTORS * VV_WIDTH, /* … and those of them that are swept together */
+    KEYS = VV_GDN_KEY_DIM_MAX,
+    HALF = VV_LANES / 2,
+};
 
 /* ---- the delta rule ---- */
 
-/* Sums of the 16 lanes, [lane][column], added 8, 4, 2, 1 apart and onto `total`. */
-static void add_lanes(float (*lane)[COLUMNS], float *total) {
-    for (size_t apart = VV_LANES / 2; apart > 0; apart /= 2) {
+enum stage { FIRST, MIDDLE, LAST };
+
+/* What a sweep does to S, and the two sums that it takes meanwhile. q, k and next by slot. */
+struct sweep {
+    const float *from; /* first: rows of S, `stride` apart */
+    float *to;         /* last: the same; NULL: not wanted */
+    size_t from_stride, to_stride;
+    const float *k, *q; /* S = S + k δᵀ; y = Sᵀ q */
+    const float *next;  /* S = S · decay; r = Sᵀ next */
+    vv_vector delta[VECTORS];
+    vv_vector decay;
+};
+
+/* Element (l + 8h) + 16j of a segment that begins at `at`; y and r are the sums of its lane. */
+INLINE void sweep_row(enum stage stage, bool read, bool write, const struct sweep *w,
+                      const vv_vector *delta, vv_vector decay, size_t i, size_t slot, vv_vector *s,
+                      vv_vector *y, vv_vector *r) {
+    vv_vector k, q, next;
+    if (stage != FIRST) {
+        k = vv_splat(w->k[slot]);
+        q = vv_splat(read ? w->q[slot] : 0.0f);
+    }
+    if (stage != LAST) {
+        next = vv_splat(w->next[slot]);
+    }
+    for (size_t c = 0; c < VECTORS; c++) {
+        vv_vector x = stage == FIRST ? vv_load(w->from + i * w->from_stride + c * VV_WIDTH) : s[c];
+        if (stage != FIRST) {
+            x = vv_fma(k, delta[c], x);
+            y[c] = read ? vv_fma(x, q, y[c]) : y[c];
+        }
+        if (stage != LAST) {
+            s[c] = x = x * decay;
+            r[c] = vv_fma(x, next, r[c]);
+        } else if (write) {
+            vv_store(w->to + i * w->to_stride + c * VV_WIDTH, x);
+        }
+    }
+}
+
+/* Lanes l and l + 8 of a segment of n values, and the tree's first addition. */
+INLINE void sweep_lanes(enum stage stage, bool read, bool write, const struct sweep *w, size_t at,
+                        size_t n, size_t l, vv_vector (*s)[VECTORS], vv_vector *y, vv_vector *r) {
+    vv_vector sum_y[2][VECTORS] = {{{0}}}, sum_r[2][VECTORS] = {{{0}}}, delta[VECTORS];
+    vv_vector decay = w->decay;
+    size_t slot = at + l * VV_LANES, i = at + l,
+           pairs = n > l + HALF ? (n - l + HALF - 1) / VV_LANES : 0;
+    for (size_t c = 0; c < VECTORS; c++) {
+        delta[c] = w->delta[c];
+    }
+    for (size_t j = 0; j < pairs; j++, slot += 2, i += VV_LANES) {
+        for (size_t h = 0; h < 2; h++) {
+            sweep_row(stage, read, write, w, delta, decay, i + h * HALF, slot + h, s[slot + h],
+                      sum_y[h], sum_r[h]);
+        }
+    }
+    if (l + pairs * VV_LANES < n) {
+        sweep_row(stage, read, write, w, delta, decay, i, slot, s[slot], sum_y[0], sum_r[0]);
+    }
+    for (size_t c = 0; c < VECTORS; c++) {
+        y[c] = sum_y[0][c] + sum_y[1][c];
+        r[c] = sum_r[0][c] + sum_r[1][c];
+    }
+}
+
+/* The tree's other additions, and the segment's onto the total. */
+INLINE void add_lanes(vv_vector (*sum)[VECTORS], vv_vector *total) {
+    for (size_t apart = HALF / 2; apart > 0; apart /= 2) {
         for (size_t l = 0; l < apart; l++) {
-            for (size_t c = 0; c < COLUMNS; c++) {
-                lane[l][c] += lane[l + apart][c];
+            for (size_t c = 0; c < VECTORS; c++) {
+                sum[l][c] += sum[l + apart][c];
             }
         }
     }
-    for (size_t c = 0; c < COLUMNS; c++) {
-        total[c] += lane[0][c];
+    for (size_t c = 0; c < VECTORS; c++) {
+        total[c] += sum[0][c];
     }
 }
 
-/* One k of r = Sᵀ k. A lane's first product is no fma onto +0, which spares clearing its sums. */
-INLINE void dot_row(const float *s, float k, bool first, float *restrict r) {
-    for (size_t c = 0; c < COLUMNS; c++) {
-        r[c] = first ? s[c] * k : fmaf(s[c], k, r[c]);
-    }
-}
-
-INLINE void dot_lane(const float (*s)[COLUMNS], const float *k, size_t begin, size_t end,
-                     float *restrict r) {
-    if (begin >= end) {
-        memset(r, 0, COLUMNS * sizeof *r);
-        return;
-    }
-    float sum[COLUMNS]; /* stays in registers */
-    dot_row(s[begin], k[begin], true, sum);
-    for (size_t i = begin + VV_LANES; i < end; i += VV_LANES) {
-        dot_row(s[i], k[i], false, sum);
-    }
-    memcpy(r, sum, sizeof sum);
-}
-
-static void dot(const float (*s)[COLUMNS], const float *k, size_t key_dim, float *r) {
-    float lane[VV_LANES][COLUMNS];
-    for (size_t c = 0; c < COLUMNS; c++) {
-        r[c] = 0.0f;
+/* `stage`, `read` (y is wanted) and `write` are constants. */
+INLINE void sweep_as(enum stage stage, bool read, bool write, const struct sweep *w, size_t key_dim,
+                     vv_vector (*s)[VECTORS], vv_vector *y, vv_vector *r) {
+    vv_vector sum_y[HALF][VECTORS], sum_r[HALF][VECTORS];
+    for (size_t c = 0; c < VECTORS; c++) {
+        y[c] = r[c] = vv_splat(0.0f);
     }
     for (size_t at = 0; at < key_dim; at += VV_SEGMENT) {
-        size_t end = key_dim - at < VV_SEGMENT ? key_dim : at + VV_SEGMENT;
-        for (size_t l = 0; l < VV_LANES; l++) {
-            dot_lane(s, k, at + l, end, lane[l]);
-        }
-        add_lanes(lane, r);
-    }
-}
-
-/* What a sweep does to a row of S, and the two sums that it takes meanwhile. */
-struct sweep {
-    const float *k, *delta; /* S = S + k δᵀ */
-    const float *q;         /* y = Sᵀ q */
-    float decay;            /* then S = S · decay … */
-    const float *next;      /* … and r = Sᵀ next */
-};
-
-/* One k. `more` (there is a next row), `read` (y is wanted) and `first` are constants. */
-INLINE void sweep_row(float *restrict s, const struct sweep *w, bool more, bool read, bool first,
-                      size_t i, float *restrict y, float *restrict r) {
-    const float *restrict delta = w->delta;
-    float k = w->k[i], q = read ? w->q[i] : 0.0f, next = more ? w->next[i] : 0.0f;
-    for (size_t c = 0; c < COLUMNS; c++) {
-        float x = fmaf(k, delta[c], s[c]);
-        if (read) {
-            y[c] = first ? x * q : fmaf(x, q, y[c]);
-        }
-        if (more) {
-            x = x * w->decay;
-            r[c] = first ? x * next : fmaf(x, next, r[c]);
-        }
-        s[c] = x;
-    }
-}
-
-INLINE void sweep_lane(float (*s)[COLUMNS], const struct sweep *w, bool more, bool read,
-                       size_t begin, size_t end, float *restrict y, float *restrict r) {
-    if (begin >= end) {
-        memset(y, 0, COLUMNS * sizeof *y);
-        memset(r, 0, COLUMNS * sizeof *r);
-        return;
-    }
-    float sum_y[COLUMNS], sum_r[COLUMNS]; /* stay in registers */
-    sweep_row(s[begin], w, more, read, true, begin, sum_y, sum_r);
-    for (size_t i = begin + VV_LANES; i < end; i += VV_LANES) {
-        sweep_row(s[i], w, more, read, false, i, sum_y, sum_r);
-    }
-    if (read) {
-        memcpy(y, sum_y, sizeof sum_y);
-    }
-    if (more) {
-        memcpy(r, sum_r, sizeof sum_r);
-    }
-}
-
-INLINE void sweep(float (*s)[COLUMNS], const struct sweep *w, bool more, bool read, size_t key_dim,
-                  float *y, float *r) {
-    float lane_y[VV_LANES][COLUMNS], lane_r[VV_LANES][COLUMNS];
-    for (size_t c = 0; c < COLUMNS; c++) {
-        y[c] = r[c] = 0.0f;
-    }
-    for (size_t at = 0; at < key_dim; at += VV_SEGMENT) {
-        size_t end = key_dim - at < VV_SEGMENT ? key_dim : at + VV_SEGMENT;
-        for (size_t l = 0; l < VV_LANES; l++) {
-            sweep_lane(s, w, more, read, at + l, end, lane_y[l], lane_r[l]);
+        for (size_t l = 0; l < HALF; l++) {
+            if (key_dim - at >= VV_SEGMENT) { /* a constant number of rounds */
+                sweep_lanes(stage, read, write, w, at, VV_SEGMENT, l, s, sum_y[l], sum_r[l]);
+            } else {
+                sweep_lanes(stage, read, write, w, at, key_dim - at, l, s, sum_y[l], sum_r[l]);
+            }
         }
         if (read) {
-            add_lanes(lane_y, y);
+            add_lanes(sum_y, y);
         }
-        if (more) {
-            add_lanes(lane_r, r);
+        if (stage != LAST) {
+            add_lanes(sum_r, r);
         }
     }
 }
 
-static void sweep_as(float (*s)[COLUMNS], const struct sweep *w, bool more, bool read,
-                     size_t key_dim, float *y, float *r) {
-    if (more && read) {
-        sweep(s, w, true, true, key_dim, y, r);
-    } else if (more) {
-        sweep(s, w, true, false, key_dim, y, r);
+static void sweep(enum stage stage, bool read, const struct sweep *w, size_t key_dim,
+                  vv_vector (*s)[VECTORS], vv_vector *y, vv_vector *r) {
+    if (stage == FIRST) {
+        sweep_as(FIRST, false, false, w, key_dim, s, y, r);
+    } else if (stage == MIDDLE && read) {
+        sweep_as(MIDDLE, true, false, w, key_dim, s, y, r);
+    } else if (stage == MIDDLE) {
+        sweep_as(MIDDLE, false, false, w, key_dim, s, y, r);
+    } else if (read && w->to) {
+        sweep_as(LAST, true, true, w, key_dim, s, y, r);
     } else if (read) {
-        sweep(s, w, false, true, key_dim, y, r);
+        sweep_as(LAST, true, false, w, key_dim, s, y, r);
     } else {
-        sweep(s, w, false, false, key_dim, y, r);
+        sweep_as(LAST, false, true, w, key_dim, s, y, r);
     }
 }
 
-/* n columns, often all of them. */
-static void copy_columns(float *to, const float *from, size_t n) {
-    if (n == COLUMNS) {
-        memcpy(to, from, COLUMNS * sizeof *to);
-    } else {
-        memcpy(to, from, n * sizeof *to);
-    }
-}
-
-/* The block's part of S after the first row's decay, padded to 32 columns. */
-static void load(const struct vv_gdn_block *b, float (*s)[COLUMNS]) {
-    if (!b->from || b->columns < COLUMNS) {
-        memset(s, 0, b->key_dim * sizeof *s);
-    }
-    for (size_t i = 0; b->from && i < b->key_dim; i++) {
-        copy_columns(s[i], b->from + i * b->stride, b->columns);
-        for (size_t c = 0; c < COLUMNS; c++) {
-            s[i][c] *= b->decay[0];
-        }
-    }
-}
-
-void VV_ISA(vv_gdn_delta_portable)(const struct vv_gdn_block *b) {
-    float s[KEYS][COLUMNS], r[COLUMNS], y[COLUMNS], delta[COLUMNS];
-    load(b, s);
-    dot((const float(*)[COLUMNS])s, b->k, b->key_dim, r);
+/* BLOCK columns through all rows. */
+static void delta_columns(const struct vv_gdn_block *b) {
+    vv_vector s[KEYS][VECTORS], r[VECTORS], y[VECTORS];
+    struct sweep w = {.from = b->from,
+                      .to = b->to,
+                      .from_stride = b->from_stride,
+                      .to_stride = b->to_stride,
+                      .next = b->k,
+                      .decay = vv_splat(b->decay[0])};
+    sweep(FIRST, false, &w, b->key_dim, s, y, r);
     for (size_t t = 0; t < b->rows; t++) {
         bool more = t + 1 < b->rows;
-        struct sweep w = {.k = b->k + t * b->key_dim,
-                          .delta = delta,
-                          .q = b->q + t * b->key_dim,
-                          .decay = more ? b->decay[t + 1] : 1.0f,
-                          .next = b->k + (t + 1) * b->key_dim};
-        for (size_t c = 0; c < COLUMNS; c++) {
-            delta[c] = b->beta[t] * (b->v[t * COLUMNS + c] - r[c]);
+        vv_vector beta = vv_splat(b->beta[t]);
+        w.k = w.next;
+        w.next = more ? w.k + VV_GDN_SLOTS : NULL;
+        w.q = b->q + t * VV_GDN_SLOTS;
+        w.decay = vv_splat(more ? b->decay[t + 1] : 1.0f);
+        for (size_t c = 0; c < VECTORS; c++) {
+            w.delta[c] = beta * (vv_load(b->v + t * CHUNK + c * VV_WIDTH) - r[c]);
         }
-        sweep_as(s, &w, more, b->y != NULL, b->key_dim, y, r);
-        if (b->y) {
-            copy_columns(b->y + t * b->y_stride, y, b->columns);
+        sweep(more ? MIDDLE : LAST, b->y != NULL, &w, b->key_dim, s, y, r);
+        for (size_t c = 0; b->y && c < VECTORS; c++) {
+            vv_store(b->y + t * CHUNK + c * VV_WIDTH, y[c]);
         }
     }
-    for (size_t i = 0; b->to && i < b->key_dim; i++) {
-        copy_columns(b->to + i * b->stride, s[i], b->columns);
+}
+
+static void copy_columns(float *to, size_t to_stride, const float *from, size_t from_stride,
+                         size_t rows, size_t columns) {
+    for (size_t i = 0; i < rows; i++) {
+        memcpy(to + i * to_stride, from + i * from_stride, columns * sizeof *to);
+    }
+}
+
+/* A padded copy of S stands in where fewer than BLOCK columns are left. */
+static void delta_few_columns(const struct vv_gdn_block *b, size_t columns) {
+    float padded[KEYS][BLOCK] = {{0}};
+    struct vv_gdn_block few = *b;
+    few.from = few.to = padded[0];
+    few.from_stride = few.to_stride = BLOCK;
+    copy_columns(padded[0], BLOCK, b->from, b->from_stride, b->key_dim, columns);
+    delta_columns(&few);
+    if (b->to) {
+        copy_columns(b->to, b->to_stride, padded[0], BLOCK, b->key_dim, columns);
+    }
+}
+
+void VV_ISA(vv_gdn_delta_portable)(const struct vv_gdn_block *all) {
+    static const float zeros[BLOCK];
+    struct vv_gdn_block b = *all;
+    if (!b.from) {
+        b.from = zeros;
+        b.from_stride = 0;
+    }
+    for (size_t at = 0; at < all->columns; at += BLOCK) {
+        if (all->columns - at < BLOCK) {
+            delta_few_columns(&b, all->columns - at);
+        } else {
+            delta_columns(&b);
+        }
+        b.from += all->from ? BLOCK : 0;
+        b.to = b.to ? b.to + BLOCK : NULL;
+        b.v += BLOCK;
+        b.y = b.y ? b.y + BLOCK : NULL;
     }
 }
 
 /* ---- what comes before and after it ---- */
+
+/* Rows of one sequence on the way through the value heads of one key head. */
+struct batch {
+    const struct vv_gdn_step *a;
+    const int32_t *row; /* [rows] */
+    size_t rows;
+    const float *input[ROWS + VV_GDN_KERNEL_MAX]; /* qkv of each tap of the first row, then of the
+                                                   * rows after it; NULL: before the start */
+    float q[ROWS][VV_GDN_SLOTS], k[ROWS][VV_GDN_SLOTS];
+};
+
+/* Rows lie farther apart than the hardware looks ahead. */
+static void prefetch(const float *at, size_t n) {
+    for (size_t i = 0; i < n; i += 64 / sizeof *at) {
+        __builtin_prefetch(at + i);
+    }
+}
 
 /* The qkv row `distance` positions before a row's own, or NULL: before the sequence's start. */
 static const float *input(const struct vv_gdn_step *a, int32_t row, size_t distance) {
@@ -203,17 +242,32 @@ static const float *input(const struct vv_gdn_step *a, int32_t row, size_t dista
                        : vv_state_at(&a->conv_ring, a->window->slot[row], position);
 }
 
-/* `kernel` is a constant where that pays. */
-static inline void convolve(const struct vv_gdn_step *a, size_t kernel, int32_t row, size_t channel,
-                            size_t n, float *restrict to) {
-    const float *weight = a->conv + channel * kernel;
-    for (size_t i = 0; i < n; i++) {
-        to[i] = 0.0f;
+static void find_inputs(struct batch *b) {
+    size_t before = b->a->kernel - 1;
+    for (size_t m = 0; m < before; m++) {
+        b->input[m] = input(b->a, b->row[0], before - m);
     }
-    for (size_t m = 0; m < kernel; m++) {
-        const float *x = input(a, row, kernel - 1 - m);
-        for (size_t i = 0; x && i < n; i++) {
-            to[i] = fmaf(weight[i * kernel + m], x[channel + i], to[i]);
+    for (size_t t = 0; t < b->rows; t++) {
+        b->input[before + t] = input(b->a, b->row[t], 0);
+    }
+}
+
+/* n channels of one row; `n` is a constant where it is CHUNK, the weights are [kernel][CHUNK]. */
+INLINE void convolve_row(const float *const *tap, const float (*weight)[CHUNK], size_t kernel,
+                         size_t channel, size_t n, float *restrict to) {
+    for (size_t i = 0; i + VV_WIDTH <= n; i += VV_WIDTH) {
+        vv_vector sum = vv_splat(0.0f);
+        for (size_t m = 0; m < kernel; m++) {
+            if (tap[m]) {
+                sum = vv_fma(vv_load(weight[m] + i), vv_load(tap[m] + channel + i), sum);
+            }
+        }
+        vv_store(to + i, sum);
+    }
+    for (size_t i = n / VV_WIDTH * VV_WIDTH; i < n; i++) {
+        to[i] = 0.0f;
+        for (size_t m = 0; m < kernel; m++) {
+            to[i] = tap[m] ? fmaf(weight[m][i], tap[m][channel + i], to[i]) : to[i];
         }
     }
     for (size_t i = 0; i < n; i++) {
@@ -221,36 +275,60 @@ static inline void convolve(const struct vv_gdn_step *a, size_t kernel, int32_t 
     }
 }
 
-static void channels(const struct vv_gdn_step *a, int32_t row, size_t channel, size_t n,
-                     float *to) {
-    if (a->kernel == 4) {
-        convolve(a, 4, row, channel, n, to);
-    } else {
-        convolve(a, a->kernel, row, channel, n, to);
+/* to [rows][stride] = n <= CHUNK convolved channels of each row. */
+static void convolve(const struct batch *b, size_t channel, size_t n, float *to, size_t stride) {
+    float weight[VV_GDN_KERNEL_MAX][CHUNK];
+    size_t kernel = b->a->kernel;
+    const float *from = b->a->conv + channel * kernel;
+    for (size_t t = 0; t < b->rows; t++) {
+        prefetch(b->input[kernel - 1 + t] + channel, n);
+    }
+    for (size_t m = 0; m < kernel; m++) {
+        for (size_t i = 0; i < n; i++) {
+            weight[m][i] = from[i * kernel + m];
+        }
+    }
+    for (size_t t = 0; t < b->rows; t++) {
+        const float(*w)[CHUNK] = (const float(*)[CHUNK])weight;
+        if (n == CHUNK) {
+            convolve_row(b->input + t, w, kernel, channel, CHUNK, to + t * stride);
+        } else {
+            convolve_row(b->input + t, w, kernel, channel, n, to + t * stride);
+        }
     }
 }
 
-/* A convolved head as a vector of length `length`. */
-static int unit_vector(const struct vv_gdn_step *a, int32_t row, size_t channel, float *x) {
-    channels(a, row, channel, a->key_dim, x);
-    float squares = vv_dot(x, x, a->key_dim);
-    if (!isfinite(squares)) {
-        return VV_ERROR_NOT_FINITE;
+/* to [rows], by slot: convolved heads as vectors of length 1, times `scale` if that isn't 1. */
+static int unit_vectors(const struct batch *b, size_t channel, float scale,
+                        float (*to)[VV_GDN_SLOTS]) {
+    size_t dim = b->a->key_dim;
+    float x[ROWS][KEYS];
+    for (size_t at = 0; at < dim; at += CHUNK) {
+        convolve(b, channel + at, dim - at < CHUNK ? dim - at : CHUNK, x[0] + at, KEYS);
     }
-    float inverse = 1.0f / sqrtf(squares + a->eps);
-    for (size_t i = 0; i < a->key_dim; i++) {
-        x[i] *= inverse;
+    for (size_t t = 0; t < b->rows; t++) {
+        float squares = vv_dot(x[t], x[t], dim);
+        if (!isfinite(squares)) {
+            return VV_ERROR_NOT_FINITE;
+        }
+        float inverse = 1.0f / sqrtf(squares + b->a->eps);
+        for (size_t i = 0; i < dim; i++) {
+            to[t][vv_gdn_slot(i)] = (x[t][i] * inverse) * scale;
+        }
     }
     return VV_OK;
 }
 
-/* Rows of one sequence on the way through one value head. */
-struct batch {
-    const int32_t *row; /* [rows] */
-    size_t rows, head;
-    float q[ROWS * KEYS], k[ROWS * KEYS]; /* [rows][key_dim] */
-    float decay[ROWS], beta[ROWS];
-};
+static int prepare(struct batch *b, size_t key_head) {
+    const struct vv_gdn_step *a = b->a;
+    size_t dim = a->key_dim;
+    find_inputs(b);
+    int error = unit_vectors(b, (a->key_heads + key_head) * dim, 1.0f, b->k);
+    if (error == VV_OK && a->mode != VV_GDN_COMMIT) {
+        error = unit_vectors(b, key_head * dim, (float)(1 / sqrt((double)dim)), b->q);
+    }
+    return error;
+}
 
 static void gates(const struct vv_gdn_step *a, int32_t row, size_t head, float *decay,
                   float *beta) {
@@ -266,98 +344,97 @@ static void gates(const struct vv_gdn_step *a, int32_t row, size_t head, float *
     *beta = vv_sigmoid(raw_beta[head]);
 }
 
-static int prepare(const struct vv_gdn_step *a, struct batch *b) {
-    size_t dim = a->key_dim, key_head = b->head % a->key_heads;
-    float scale = (float)(1 / sqrt((double)dim));
-    for (size_t t = 0; t < b->rows; t++) {
-        float *q = b->q + t * dim;
-        int error = unit_vector(a, b->row[t], (a->key_heads + key_head) * dim, b->k + t * dim);
-        if (error == VV_OK && a->mode != VV_GDN_COMMIT) {
-            error = unit_vector(a, b->row[t], key_head * dim, q);
-        }
-        if (error != VV_OK) {
-            return error;
-        }
-        for (size_t i = 0; a->mode != VV_GDN_COMMIT && i < dim; i++) {
-            q[i] *= scale;
-        }
-        gates(a, b->row[t], b->head, b->decay + t, b->beta + t);
-    }
-    return VV_OK;
+/* Where a value head's outputs for a row are. */
+static float *output(const struct batch *b, size_t head, size_t t) {
+    return b->a->y + ((size_t)b->row[t] * b->a->value_heads + head) * b->a->value_dim;
 }
 
-/* Where the head's outputs for a row are. */
-static float *output(const struct vv_gdn_step *a, const struct batch *b, size_t t) {
-    return a->y + ((size_t)b->row[t] * a->value_heads + b->head) * a->value_dim;
-}
-
-static void recur(const struct vv_gdn_step *a, const struct batch *b, const float *from,
-                  float *to) {
-    float v[ROWS][COLUMNS], y[ROWS][COLUMNS];
-    size_t values = 2 * a->key_heads * a->key_dim + b->head * a->value_dim;
+static void recur(const struct batch *b, size_t head, const float *from, float *to) {
+    const struct vv_gdn_step *a = b->a;
+    float v[ROWS][CHUNK], y[ROWS][CHUNK], decay[ROWS], beta[ROWS];
+    size_t values = 2 * a->key_heads * a->key_dim + head * a->value_dim;
     bool read = a->mode != VV_GDN_COMMIT;
-    memset(v, 0, sizeof v);
-    for (size_t at = 0; at < a->value_dim; at += COLUMNS) {
-        size_t n = a->value_dim - at < COLUMNS ? a->value_dim - at : COLUMNS;
+    for (size_t t = 0; t < b->rows; t++) {
+        gates(a, b->row[t], head, decay + t, beta + t);
+    }
+    for (size_t at = 0; at < a->value_dim; at += CHUNK) {
+        size_t n = a->value_dim - at < CHUNK ? a->value_dim - at : CHUNK;
         struct vv_gdn_block block = {.from = from ? from + at : NULL,
                                      .to = to ? to + at : NULL,
-                                     .stride = a->value_dim,
+                                     .from_stride = a->value_dim,
+                                     .to_stride = a->value_dim,
                                      .columns = n,
                                      .key_dim = a->key_dim,
                                      .rows = b->rows,
-                                     .q = b->q,
-                                     .k = b->k,
+                                     .q = b->q[0],
+                                     .k = b->k[0],
                                      .v = v[0],
-                                     .decay = b->decay,
-                                     .beta = b->beta,
-                                     .y = read ? y[0] : NULL,
-                                     .y_stride = COLUMNS};
-        for (size_t t = 0; t < b->rows; t++) {
-            channels(a, b->row[t], values + at, n, v[t]);
+                                     .decay = decay,
+                                     .beta = beta,
+                                     .y = read ? y[0] : NULL};
+        if (n < CHUNK) {
+            memset(v, 0, sizeof v);
+        }
+        convolve(b, values + at, n, v[0], CHUNK);
+        for (size_t t = 0; read && t < b->rows; t++) {
+            prefetch(a->z + (output(b, head, t) - a->y) + at, n);
+            prefetch(output(b, head, t) + at, n);
         }
         VV_ISA(vv_gdn_delta_portable)(&block);
         for (size_t t = 0; read && t < b->rows; t++) {
-            copy_columns(output(a, b, t) + at, y[t], n);
+            if (n == CHUNK) { /* a constant size */
+                memcpy(output(b, head, t) + at, y[t], sizeof y[t]);
+            } else {
+                memcpy(output(b, head, t) + at, y[t], n * sizeof *y[t]);
+            }
         }
     }
 }
 
-static int finish(const struct vv_gdn_step *a, const struct batch *b) {
-    for (size_t t = 0; t < b->rows; t++) {
-        float *y = output(a, b, t);
-        const float *z = a->z + (y - a->y);
-        float squares = vv_dot(y, y, a->value_dim);
-        if (!isfinite(squares)) {
-            return VV_ERROR_NOT_FINITE;
-        }
-        float inverse = 1.0f / sqrtf(squares / (float)a->value_dim + a->eps);
-        for (size_t i = 0; i < a->value_dim; i++) {
-            y[i] = ((y[i] * inverse) * a->norm[i]) * vv_sigmoid(z[i]);
+static int finish_row(const struct vv_gdn_step *a, float *restrict y, const float *restrict z) {
+    float squares = vv_dot(y, y, a->value_dim);
+    if (!isfinite(squares)) {
+        return VV_ERROR_NOT_FINITE;
+    }
+    float inverse = 1.0f / sqrtf(squares / (float)a->value_dim + a->eps);
+    for (size_t i = 0; i < a->value_dim; i++) {
+        y[i] = ((y[i] * inverse) * a->norm[i]) * vv_sigmoid(z[i]);
+    }
+    return VV_OK;
+}
+
+/* A batch through one value head; `work` holds S in between where the slot's must stay as it is. */
+static int run_head(const struct batch *b, size_t sequence, size_t head, bool first, bool last) {
+    const struct vv_gdn_step *a = b->a;
+    size_t n = a->key_dim * a->value_dim;
+    float *own = (float *)vv_state_at(&a->state, a->window->slot[b->row[0]], 0) + head * n;
+    bool keep = a->mode == VV_GDN_VERIFY;
+    float *work = keep ? a->work + (sequence * a->value_heads + head) * n : own;
+    bool fresh = a->window->position[b->row[0]] == 0;
+    recur(b, head, fresh ? NULL : first ? own : work, keep && last ? NULL : work);
+    for (size_t t = 0; t < b->rows && a->mode != VV_GDN_COMMIT; t++) {
+        float *y = output(b, head, t);
+        int error = finish_row(a, y, a->z + (y - a->y));
+        if (error != VV_OK) {
+            return error;
         }
     }
     return VV_OK;
 }
 
-/* All rows of a sequence, `work` in between where S must stay as it is. */
-static int run_head(const struct vv_gdn_step *a, size_t sequence, size_t head) {
+/* All rows of a sequence through some value heads that share a key head: units from `unit` on. */
+static int run_heads(const struct vv_gdn_step *a, size_t unit, size_t count) {
+    size_t sequence = unit / a->value_heads;
     const int32_t *bounds = a->window->sequence_begin + sequence;
-    const int32_t *row = a->window->sequence_row + bounds[0];
-    size_t rows = (size_t)(bounds[1] - bounds[0]), n = a->key_dim * a->value_dim;
-    for (size_t at = 0; at < rows; at += ROWS) {
-        struct batch b;
-        b.row = row + at;
+    size_t rows = (size_t)(bounds[1] - bounds[0]);
+    struct batch b = {.a = a};
+    for (size_t at = 0; at < rows; at += b.rows) {
+        b.row = a->window->sequence_row + bounds[0] + at;
         b.rows = rows - at < ROWS ? rows - at : ROWS;
-        b.head = head;
-        float *own = (float *)vv_state_at(&a->state, a->window->slot[row[0]], 0) + head * n;
-        bool keep = a->mode == VV_GDN_VERIFY, last = at + b.rows == rows;
-        float *work = keep ? a->work + (sequence * a->value_heads + head) * n : own;
-        const float *from = at > 0 ? work : a->window->position[row[0]] > 0 ? own : NULL;
-        int error = prepare(a, &b);
-        if (error != VV_OK) {
-            return error;
+        int error = prepare(&b, vv_gdn_head(a, unit) % a->key_heads);
+        for (size_t u = unit; u < unit + count && error == VV_OK; u++) {
+            error = run_head(&b, sequence, vv_gdn_head(a, u), at == 0, at + b.rows == rows);
         }
-        recur(a, &b, from, keep && last ? NULL : work);
-        error = a->mode == VV_GDN_COMMIT ? VV_OK : finish(a, &b);
         if (error != VV_OK) {
             return error;
         }
@@ -367,11 +444,14 @@ static int run_head(const struct vv_gdn_step *a, size_t sequence, size_t head) {
 
 int VV_ISA(vv_gdn_step_portable)(const void *args, size_t begin, size_t end) {
     const struct vv_gdn_step *a = args;
-    if (a->key_dim > KEYS) {
+    size_t group = a->value_heads / a->key_heads;
+    if (a->key_dim > KEYS || a->kernel > VV_GDN_KERNEL_MAX) {
         return VV_ERROR_UNSUPPORTED;
     }
-    for (size_t unit = begin; unit < end; unit++) {
-        int error = run_head(a, unit / a->value_heads, unit % a->value_heads);
+    for (size_t unit = begin, count; unit < end; unit += count) {
+        count = group - unit % group;
+        count = count < end - unit ? count : end - unit;
+        int error = run_heads(a, unit, count);
         if (error != VV_OK) {
             return error;
         }

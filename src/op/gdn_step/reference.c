@@ -139,11 +139,11 @@ static float *start(const struct vv_gdn_step *a, size_t sequence, size_t j, int3
 
 int vv_gdn_step_reference(const void *args, size_t begin, size_t end) {
     const struct vv_gdn_step *a = args;
-    if (a->key_dim > VV_GDN_KEY_DIM_MAX) {
+    if (a->key_dim > VV_GDN_KEY_DIM_MAX || a->kernel > VV_GDN_KERNEL_MAX) {
         return VV_ERROR_UNSUPPORTED;
     }
     for (size_t unit = begin; unit < end; unit++) {
-        size_t sequence = unit / a->value_heads, j = unit % a->value_heads;
+        size_t sequence = unit / a->value_heads, j = vv_gdn_head(a, unit);
         int32_t first = a->window->sequence_begin[sequence];
         int32_t last = a->window->sequence_begin[sequence + 1];
         float *state = NULL;

@@ -34,6 +34,17 @@ static size_t buffers(const void *args, struct vv_buffer *out) {
     return n;
 }
 
+/* The matrices of the window's sequences, not of all slots; and every row's vectors. */
+static size_t bytes(const void *args) {
+    const struct vv_gdn_step *a = args;
+    size_t rows = (size_t)a->window->rows, sequences = (size_t)a->window->sequences;
+    size_t matrices = sequences * a->value_heads * a->key_dim * a->value_dim;
+    size_t row = vv_gdn_channels(a) + 2 * a->value_heads * (a->value_dim + 1);
+    return (matrices * (a->mode == VV_GDN_VERIFY ? 1 : 2) + rows * row +
+            vv_gdn_channels(a) * (a->kernel + sequences * (a->kernel - 1))) *
+           sizeof(float);
+}
+
 static const struct vv_variant variants[] = {
     {"gdn_step/reference", VV_CPU_ANY, true, NULL, NULL, vv_gdn_step_reference},
     {"gdn_step/portable", VV_CPU_ANY, true, NULL, NULL, vv_gdn_step_portable},
@@ -45,7 +56,7 @@ static const struct vv_variant variants[] = {
 };
 
 const struct vv_operation vv_gdn_step = {
-    "gdn_step", sizeof(struct vv_gdn_step), units, buffers, NULL, variants};
+    "gdn_step", sizeof(struct vv_gdn_step), units, buffers, NULL, variants, .bytes = bytes};
 
 static const struct vv_operation *const operations[] = {&vv_gdn_step, NULL};
 

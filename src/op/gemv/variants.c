@@ -56,7 +56,7 @@ static const struct vv_variant variants[] = {
 };
 
 const struct vv_operation vv_gemv = {
-    "gemv", sizeof(struct vv_gemv), units, buffers, weights, variants,
+    "gemv", sizeof(struct vv_gemv), units, buffers, weights, .variants = variants,
 };
 
 void vv_gemv_check(struct vv_check *check);

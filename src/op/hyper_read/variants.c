@@ -37,8 +37,9 @@ static const struct vv_variant norm_variants[] = {
     {0},
 };
 
-const struct vv_operation vv_hyper_norm = {
-    "hyper_norm", sizeof(struct vv_hyper_norm), norm_units, norm_buffers, NULL, norm_variants};
+const struct vv_operation vv_hyper_norm = {"hyper_norm", sizeof(struct vv_hyper_norm),
+                                           norm_units,   norm_buffers,
+                                           NULL,         .variants = norm_variants};
 
 /* ---- hyper_down ---- */
 
@@ -95,7 +96,7 @@ static const struct vv_variant down_variants[] = {
 
 const struct vv_operation vv_hyper_down = {"hyper_down", sizeof(struct vv_hyper_down),
                                            down_units,   down_buffers,
-                                           down_weights, down_variants};
+                                           down_weights, .variants = down_variants};
 
 /* ---- hyper_up ---- */
 
@@ -140,8 +141,9 @@ static const struct vv_variant up_variants[] = {
         {0},
 };
 
-const struct vv_operation vv_hyper_up = {
-    "hyper_up", sizeof(struct vv_hyper_up), up_units, up_buffers, up_weights, up_variants};
+const struct vv_operation vv_hyper_up = {"hyper_up", sizeof(struct vv_hyper_up),
+                                         up_units,   up_buffers,
+                                         up_weights, .variants = up_variants};
 
 /* ---- the folder ---- */
 

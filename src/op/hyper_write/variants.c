@@ -29,7 +29,7 @@ static const struct vv_variant variants[] = {
 };
 
 const struct vv_operation vv_hyper_write = {
-    "hyper_write", sizeof(struct vv_hyper_write), units, buffers, NULL, variants};
+    "hyper_write", sizeof(struct vv_hyper_write), units, buffers, NULL, .variants = variants};
 
 static const struct vv_operation *const operations[] = {&vv_hyper_write, NULL};
 

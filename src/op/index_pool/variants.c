@@ -19,6 +19,11 @@ static size_t buffers(const void *args, struct vv_buffer *out) {
     return 5;
 }
 
+static size_t bytes(const void *args) {
+    const struct vv_index_pool *a = args;
+    return vv_rows(a->rows) * a->width * 2 * sizeof(float); /* an entry for every `ratio` rows */
+}
+
 static const struct vv_variant variants[] = {
     {"index_pool/reference", VV_CPU_ANY, true, NULL, NULL, vv_index_pool_reference},
     {"index_pool/portable", VV_CPU_ANY, true, NULL, NULL, vv_index_pool_portable},
@@ -30,7 +35,7 @@ static const struct vv_variant variants[] = {
 };
 
 const struct vv_operation vv_index_pool = {
-    "index_pool", sizeof(struct vv_index_pool), units, buffers, NULL, variants};
+    "index_pool", sizeof(struct vv_index_pool), units, buffers, NULL, variants, .bytes = bytes};
 
 static const struct vv_operation *const operations[] = {&vv_index_pool, NULL};
 const struct vv_operation_folder vv_folder_index_pool = {"index_pool", operations,

@@ -1,24 +1,31 @@
 /*
- * The 64 keys of a unit against one head at a time (base/dots.h): 32 KB of keys at width 128, which
- * stay in the first cache for all heads, and for the units of other rows of the same sequence.
+ * The 64 keys of a unit against all heads (base/dots.h): 32 KB of keys at width 128, which stay in
+ * the first cache for the units of other rows of the same sequence.
  */
 #include "base/dots.h"
 #include "base/isa.h"
 #include "op/index_score/internal.h"
 
+enum { HEADS = 4 };
+
 static void score_chunk(const struct vv_index_score *a, size_t row, size_t first, size_t count) {
-    const float *key = vv_state_at(&a->pooled, a->window->slot[row], (int64_t)first);
-    size_t stride = a->pooled.entry_stride / sizeof(float);
+    const float *key[VV_INDEX_CHUNK], *q = a->q + row * a->heads * a->width;
     float sum[VV_INDEX_CHUNK] = {0}, *score = a->score + row * a->stride + first;
-    for (size_t h = 0; h < a->heads; h++) {
-        const float *q = a->q + (row * a->heads + h) * a->width;
-        float z[VV_INDEX_CHUNK] = {0};
+    for (size_t b = 0; b < count; b++) {
+        key[b] = vv_state_at(&a->pooled, a->window->slot[row], (int64_t)(first + b));
+    }
+    for (size_t h = 0; h < a->heads; h += HEADS) {
+        float z[HEADS][VV_INDEX_CHUNK] = {{0}};
+        size_t heads = a->heads - h < HEADS ? a->heads - h : HEADS;
         for (size_t at = 0; at < a->width; at += VV_SEGMENT) {
             size_t n = a->width - at < VV_SEGMENT ? a->width - at : VV_SEGMENT;
-            vv_dots_segment(key + at, stride, count, q + at, n, z);
+            vv_dots_segment(key, count, at, n, q + h * a->width, a->width, heads, z[0],
+                            VV_INDEX_CHUNK);
         }
-        for (size_t b = 0; b < VV_INDEX_CHUNK; b++) {
-            sum[b] += z[b] < 0.0f ? 0.0f : z[b];
+        for (size_t i = 0; i < heads; i++) {
+            for (size_t b = 0; b < VV_INDEX_CHUNK; b++) {
+                sum[b] += z[i][b] < 0.0f ? 0.0f : z[i][b];
+            }
         }
     }
     for (size_t b = 0; b < count; b++) {

@@ -23,6 +23,16 @@ static size_t buffers(const void *args, struct vv_buffer *out) {
     return 3;
 }
 
+/* Scored keys, queries and scores. */
+static size_t bytes(const void *args) {
+    const struct vv_index_score *a = args;
+    size_t rows = vv_rows(a->rows), blocks = 0;
+    for (size_t r = 0; r < rows; r++) {
+        blocks += vv_index_blocks(a, r);
+    }
+    return (blocks * (a->width + 1) + rows * a->heads * a->width) * sizeof(float);
+}
+
 static const struct vv_variant variants[] = {
     {"index_score/reference", VV_CPU_ANY, true, NULL, NULL, vv_index_score_reference},
     {"index_score/portable", VV_CPU_ANY, true, NULL, NULL, vv_index_score_portable},
@@ -35,7 +45,8 @@ static const struct vv_variant variants[] = {
 };
 
 const struct vv_operation vv_index_score = {
-    "index_score", sizeof(struct vv_index_score), units, buffers, NULL, variants};
+    "index_score", sizeof(struct vv_index_score), units, buffers, NULL, variants, .bytes = bytes,
+    .varies = true};
 
 static const struct vv_operation *const operations[] = {&vv_index_score, NULL};
 const struct vv_operation_folder vv_folder_index_score = {"index_score", operations,

@@ -23,8 +23,8 @@ static const struct vv_variant variants[] = {
     {0},
 };
 
-const struct vv_operation vv_mtp_join = {
-    "mtp_join", sizeof(struct vv_mtp_join), units, buffers, NULL, variants};
+const struct vv_operation vv_mtp_join = {"mtp_join", sizeof(struct vv_mtp_join), units, buffers,
+                                         NULL,       .variants = variants};
 
 static const struct vv_operation *const operations[] = {&vv_mtp_join, NULL};
 

@@ -14,6 +14,11 @@ static size_t buffers(const void *args, struct vv_buffer *out) {
     return 3;
 }
 
+static size_t bytes(const void *args) {
+    const struct vv_mtp_wide *a = args;
+    return vv_rows(a->rows) * a->width * 2 * sizeof(float);
+}
+
 /* A copy: nothing is faster than the reference's memcpy. */
 static const struct vv_variant variants[] = {
     {"mtp_wide/reference", VV_CPU_ANY, true, NULL, NULL, vv_mtp_wide_reference},
@@ -21,7 +26,7 @@ static const struct vv_variant variants[] = {
 };
 
 const struct vv_operation vv_mtp_wide = {
-    "mtp_wide", sizeof(struct vv_mtp_wide), units, buffers, NULL, variants};
+    "mtp_wide", sizeof(struct vv_mtp_wide), units, buffers, NULL, variants, .bytes = bytes};
 
 static const struct vv_operation *const operations[] = {&vv_mtp_wide, NULL};
 

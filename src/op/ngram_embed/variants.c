@@ -29,13 +29,21 @@ static size_t weights(const void *args, struct vv_weight **out) {
     return 1;
 }
 
+/* A row of the table for each head of each token. */
+static size_t bytes(const void *args) {
+    const struct vv_ngram_embed *a = args;
+    size_t heads = (a->order - 1) * a->heads_per;
+    return vv_rows(a->rows) * heads * (a->table->row_bytes + a->table->width * sizeof(float));
+}
+
 static const struct vv_variant variants[] = {
     {"ngram_embed/reference", VV_CPU_ANY, true, NULL, NULL, vv_ngram_embed_reference},
     {0},
 };
 
 const struct vv_operation vv_ngram_embed = {
-    "ngram_embed", sizeof(struct vv_ngram_embed), units, buffers, weights, variants};
+    "ngram_embed", sizeof(struct vv_ngram_embed), units, buffers, weights, variants,
+    .bytes = bytes};
 
 static const struct vv_operation *const operations[] = {&vv_ngram_embed, NULL};
 

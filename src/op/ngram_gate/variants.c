@@ -30,7 +30,7 @@ static const struct vv_variant variants[] = {
 };
 
 const struct vv_operation vv_ngram_gate = {
-    "ngram_gate", sizeof(struct vv_ngram_gate), units, buffers, NULL, variants};
+    "ngram_gate", sizeof(struct vv_ngram_gate), units, buffers, NULL, .variants = variants};
 
 static const struct vv_operation *const operations[] = {&vv_ngram_gate, NULL};
 

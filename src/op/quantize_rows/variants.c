@@ -26,7 +26,7 @@ static const struct vv_variant variants[] = {
 };
 
 const struct vv_operation vv_quantize_rows = {
-    "quantize_rows", sizeof(struct vv_quantize_rows), units, buffers, NULL, variants,
+    "quantize_rows", sizeof(struct vv_quantize_rows), units, buffers, NULL, .variants = variants,
 };
 
 void vv_quantize_rows_check(struct vv_check *check);

@@ -34,8 +34,8 @@ static const struct vv_variant variants[] = {
     {0},
 };
 
-const struct vv_operation vv_rms_norm = {
-    "rms_norm", sizeof(struct vv_rms_norm), units, buffers, NULL, variants};
+const struct vv_operation vv_rms_norm = {"rms_norm", sizeof(struct vv_rms_norm), units, buffers,
+                                         NULL,       .variants = variants};
 
 static const struct vv_operation *const operations[] = {&vv_rms_norm, NULL};
 

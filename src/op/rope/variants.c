@@ -28,8 +28,8 @@ static const struct vv_variant variants[] = {
     {0},
 };
 
-const struct vv_operation vv_rope = {"rope",  sizeof(struct vv_rope), units, buffers, NULL,
-                                     variants};
+const struct vv_operation vv_rope = {"rope", sizeof(struct vv_rope), units, buffers,
+                                     NULL,   .variants = variants};
 
 static const struct vv_operation *const operations[] = {&vv_rope, NULL};
 

@@ -52,11 +52,12 @@ static const struct vv_variant group_variants[] = {
     {0},
 };
 
-const struct vv_operation vv_route = {"route", sizeof(struct vv_route), route_units, route_buffers,
-                                      NULL,    route_variants};
+const struct vv_operation vv_route = {
+    "route", sizeof(struct vv_route), route_units, route_buffers, NULL, .variants = route_variants};
 
-const struct vv_operation vv_route_group = {
-    "route_group", sizeof(struct vv_route_group), group_units, group_buffers, NULL, group_variants};
+const struct vv_operation vv_route_group = {"route_group", sizeof(struct vv_route_group),
+                                            group_units,   group_buffers,
+                                            NULL,          .variants = group_variants};
 
 static const struct vv_operation *const operations[] = {&vv_route, &vv_route_group, NULL};
 

@@ -29,7 +29,7 @@ static const struct vv_variant variants[] = {
 };
 
 const struct vv_operation vv_swiglu = {
-    "swiglu", sizeof(struct vv_swiglu), units, buffers, NULL, variants,
+    "swiglu", sizeof(struct vv_swiglu), units, buffers, NULL, .variants = variants,
 };
 
 void vv_swiglu_check(struct vv_check *check);

@@ -17,6 +17,15 @@ static size_t buffers(const void *args, struct vv_buffer *out) {
     return 3;
 }
 
+static size_t bytes(const void *args) {
+    const struct vv_top_k *a = args;
+    size_t rows = vv_rows(a->rows), blocks = 0;
+    for (size_t r = 0; r < rows; r++) {
+        blocks += ((size_t)a->window->position[r] + 1) / a->ratio;
+    }
+    return (blocks + rows * (a->keep + 1)) * sizeof(float);
+}
+
 static const struct vv_variant variants[] = {
     {"top_k/reference", VV_CPU_ANY, true, NULL, NULL, vv_top_k_reference},
     {"top_k/portable", VV_CPU_ANY, true, NULL, NULL, vv_top_k_portable},
@@ -27,8 +36,8 @@ static const struct vv_variant variants[] = {
     {0},
 };
 
-const struct vv_operation vv_top_k = {"top_k", sizeof(struct vv_top_k), units, buffers, NULL,
-                                      variants};
+const struct vv_operation vv_top_k = {"top_k",  sizeof(struct vv_top_k), units, buffers, NULL,
+                                      variants, .bytes = bytes};
 
 static const struct vv_operation *const operations[] = {&vv_top_k, NULL};
 const struct vv_operation_folder vv_folder_top_k = {"top_k", operations, vv_top_k_check};
