@@ -55,9 +55,9 @@ VV_INLINE __m512i sum_of(const struct sums *s, int tile, size_t row) {
     return _mm512_load_si512(s->of[tile][row]);
 }
 
-/* Dots of `blocks` blocks of 32 values with n rows of activations. */
+/* Into tiles 0 … blocks - 1: dots of blocks of 32 values with the rows of x. */
 VV_INLINE void block_sums(const vv_lanes *w, size_t blocks, const struct vv_panel_row *x,
-                          bool is_signed, struct sums *to) {
+                          bool is_signed) {
 #define BLOCK_SUM(b, A, B)                                                                         \
     if (b < blocks) {                                                                              \
         _tile_zero(b);                                                                             \
@@ -68,13 +68,42 @@ VV_INLINE void block_sums(const vv_lanes *w, size_t blocks, const struct vv_pane
         } else {                                                                                   \
             _tile_dpbsud(b, A, B);                                                                 \
         }                                                                                          \
-        _tile_stored(b, to->of[b], 64);                                                            \
     }
     BLOCK_SUM(0, 4, 6)
     BLOCK_SUM(1, 5, 7)
     BLOCK_SUM(2, 4, 6)
     BLOCK_SUM(3, 5, 7)
 }
+
+VV_INLINE void store_sums(size_t tiles, struct sums *to) {
+#define STORE_SUM(b)                                                                               \
+    if (b < tiles) {                                                                               \
+        _tile_stored(b, to->of[b], 64);                                                            \
+    }
+    STORE_SUM(0)
+    STORE_SUM(1)
+    STORE_SUM(2)
+    STORE_SUM(3)
+}
+
+/*
+ * Runs through the rows in tiles of sixteen, one ahead: COMPUTE(rows, m) fills the tile registers
+ * for rows that the vectors get to one step later, COMBINE(rows, m, at) takes the sums stored
+ * before. Stores come after the loads of the tile before in program order: loads that follow a
+ * store whose address is equal in its low 12 bits would wait for it.
+ */
+#define IN_TILES(tiles, x, n, sums, COMPUTE, COMBINE)                                              \
+    for (size_t i = 0; i < n + TILE; i += TILE) {                                                  \
+        if (i < n) {                                                                               \
+            COMPUTE(x + i, n - i < TILE ? n - i : TILE);                                           \
+        }                                                                                          \
+        if (i > 0) {                                                                               \
+            COMBINE(x + i - TILE, n - i + TILE < TILE ? n - i + TILE : TILE, i - TILE);            \
+        }                                                                                          \
+        if (i < n) {                                                                               \
+            store_sums(tiles, sums);                                                               \
+        }                                                                                          \
+    }
 
 /* The values themselves, signed. */
 VV_INLINE void take_shift_away(const struct vv_panel *p, int shift, vv_lanes *w /* [32] */) {
@@ -103,22 +132,16 @@ VV_INLINE void add_blocks(const struct vv_panel *p, bool offset, size_t blocks,
     }
 }
 
-/* Tiles of rows, one ahead: the matrix unit works on the next while the vectors end the one before.
- */
 VV_INLINE void block_tiles(const struct vv_panel *p, const vv_lanes *w, bool offset, size_t blocks,
                            const struct vv_panel_row *x, size_t n, float (*total)[VV_PANEL_ROWS]) {
-    struct sums t[2];
-    size_t tiles = (n + TILE - 1) / TILE;
-    for (size_t i = 0; i <= tiles; i++) {
-        if (i < tiles) {
-            configure(DEPTH_32, n - TILE * i < TILE ? n - TILE * i : TILE);
-            block_sums(w, blocks, x + TILE * i, !offset, &t[i % 2]);
-        }
-        if (i > 0) {
-            size_t at = TILE * (i - 1), m = n - at < TILE ? n - at : TILE;
-            add_blocks(p, offset, blocks, &t[(i - 1) % 2], x + at, m, total + at);
-        }
-    }
+    struct sums t;
+#define COMPUTE(rows, m)                                                                           \
+    configure(DEPTH_32, m);                                                                        \
+    block_sums(w, blocks, rows, !offset)
+#define COMBINE(rows, m, at) add_blocks(p, offset, blocks, &t, rows, m, total + at)
+    IN_TILES(blocks, x, n, &t, COMPUTE, COMBINE)
+#undef COMPUTE
+#undef COMBINE
 }
 
 VV_INLINE void block_dots(const struct vv_panel *p, int shift, bool offset, size_t values,
@@ -155,22 +178,27 @@ VV_INLINE void add_segment(const struct vv_panel *p, bool offset, const struct v
     _mm512_storeu_ps(total, _mm512_add_ps(_mm512_loadu_ps(total), s));
 }
 
+VV_INLINE void add_super_4(const struct vv_panel *p, const struct sums *t,
+                           const struct vv_panel_row *x, size_t m, float (*total)[VV_PANEL_ROWS]) {
+    for (size_t r = 0; r < m; r++) {
+        __m512i dot = _mm512_setzero_si512();
+        for (int g = 0; g < 4; g++) {
+            dot = _mm512_add_epi32(dot, _mm512_mullo_epi32(sum_of(t, g, r), (__m512i)p->scale[g]));
+        }
+        add_segment(p, true, x + r, dot, total[r]);
+    }
+}
+
 VV_INLINE void super_4_dots(const struct vv_panel *p, const struct vv_panel_row *x, size_t n,
                             float (*total)[VV_PANEL_ROWS]) {
-    for (size_t i = 0; i < n; i += TILE) {
-        size_t m = n - i < TILE ? n - i : TILE;
-        struct sums t;
-        configure(DEPTH_32, m);
-        block_sums(p->w, 4, x + i, false, &t);
-        for (size_t r = 0; r < m; r++) {
-            __m512i dot = _mm512_setzero_si512();
-            for (int g = 0; g < 4; g++) {
-                dot = _mm512_add_epi32(dot,
-                                       _mm512_mullo_epi32(sum_of(&t, g, r), (__m512i)p->scale[g]));
-            }
-            add_segment(p, true, x + i + r, dot, total[i + r]);
-        }
-    }
+    struct sums t;
+#define COMPUTE(rows, m)                                                                           \
+    configure(DEPTH_32, m);                                                                        \
+    block_sums(p->w, 4, rows, false)
+#define COMBINE(rows, m, at) add_super_4(p, &t, rows, m, total + at)
+    IN_TILES(4, x, n, &t, COMPUTE, COMBINE)
+#undef COMPUTE
+#undef COMBINE
 }
 
 /* sc · w as 128 · high + low, 0 <= low <= 127, |high| <= 32. */
@@ -191,34 +219,43 @@ VV_INLINE void fold(const struct vv_panel *p, int shift, vv_lanes *high /* [32] 
     }
 }
 
+/* Into tile 0: dots of the high parts; 1: of the low parts. */
+VV_INLINE void folded_sums(const vv_lanes *high, const vv_lanes *low,
+                           const struct vv_panel_row *x) {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_loadd(4, x->q, sizeof *x);
+    _tile_loadd(5, x->q + 64, sizeof *x);
+    _tile_loadd(6, high, 64);
+    _tile_loadd(7, low, 64);
+    _tile_dpbssd(0, 4, 6);
+    _tile_dpbssd(1, 4, 7);
+    _tile_loadd(6, high + 16, 64);
+    _tile_loadd(7, low + 16, 64);
+    _tile_dpbssd(0, 5, 6);
+    _tile_dpbssd(1, 5, 7);
+}
+
+VV_INLINE void add_folded(const struct vv_panel *p, bool offset, const struct sums *t,
+                          const struct vv_panel_row *x, size_t m, float (*total)[VV_PANEL_ROWS]) {
+    for (size_t r = 0; r < m; r++) {
+        __m512i dot = _mm512_add_epi32(_mm512_slli_epi32(sum_of(t, 0, r), 7), sum_of(t, 1, r));
+        add_segment(p, offset, x + r, dot, total[r]);
+    }
+}
+
 VV_INLINE void super_8_dots(const struct vv_panel *p, int shift, bool offset,
                             const struct vv_panel_row *x, size_t n, float (*total)[VV_PANEL_ROWS]) {
     vv_lanes high[32], low[32];
+    struct sums t;
     fold(p, shift, high, low);
-    for (size_t i = 0; i < n; i += TILE) {
-        size_t m = n - i < TILE ? n - i : TILE;
-        struct sums t;
-        configure(DEPTH_64, m);
-        _tile_zero(0);
-        _tile_zero(1);
-        _tile_loadd(4, x[i].q, sizeof *x);
-        _tile_loadd(5, x[i].q + 64, sizeof *x);
-        _tile_loadd(6, high, 64);
-        _tile_loadd(7, low, 64);
-        _tile_dpbssd(0, 4, 6);
-        _tile_dpbssd(1, 4, 7);
-        _tile_loadd(6, high + 16, 64);
-        _tile_loadd(7, low + 16, 64);
-        _tile_dpbssd(0, 5, 6);
-        _tile_dpbssd(1, 5, 7);
-        _tile_stored(0, t.of[0], 64);
-        _tile_stored(1, t.of[1], 64);
-        for (size_t r = 0; r < m; r++) {
-            __m512i dot =
-                _mm512_add_epi32(_mm512_slli_epi32(sum_of(&t, 0, r), 7), sum_of(&t, 1, r));
-            add_segment(p, offset, x + i + r, dot, total[i + r]);
-        }
-    }
+#define COMPUTE(rows, m)                                                                           \
+    configure(DEPTH_64, m);                                                                        \
+    folded_sums(high, low, rows)
+#define COMBINE(rows, m, at) add_folded(p, offset, &t, rows, m, total + at)
+    IN_TILES(2, x, n, &t, COMPUTE, COMBINE)
+#undef COMPUTE
+#undef COMBINE
 }
 
 /* Few rows go to the vector kernel. */
