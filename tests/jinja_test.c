@@ -113,6 +113,17 @@ static void a_refusal_names_line_and_column(void **state) {
                    "closed here");
 }
 
+/* The reference makes something of it that nobody can want. */
+static void batches_of_nothing_are_refused(void **state) {
+    (void)state;
+    assert_refused("{{ [1]|batch(0)|list }}", "{}",
+                   "chat template, line 1, column 8: a list cannot be parted like that");
+    assert_refused("{{ [1]|batch(-1)|list }}", "{}",
+                   "chat template, line 1, column 8: a list cannot be parted like that");
+    assert_refused("{{ 5|batch(0)|list }}", "{}",
+                   "chat template, line 1, column 6: an integer has no items to go through");
+}
+
 static void a_refusal_names_the_item_that_loops_stand_at(void **state) {
     (void)state;
     struct vv_arena arena = {0};
@@ -419,6 +430,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_reference_renders_the_same),
         cmocka_unit_test(a_refusal_names_line_and_column),
+        cmocka_unit_test(batches_of_nothing_are_refused),
         cmocka_unit_test(a_refusal_names_the_item_that_loops_stand_at),
         cmocka_unit_test(there_is_no_clock_unless_given),
         cmocka_unit_test(integers_beyond_64_bits_pass_through),

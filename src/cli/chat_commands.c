@@ -110,7 +110,7 @@ static int stats(struct chat *chat, const char *argument) {
     (void)argument;
     print_count("last answer", &chat->last);
     print_count("all answers", &chat->total);
-    output_format("%zu answers; the context holds %zu of %u tokens\n", chat->turns,
+    output_format("answers: %zu; the context holds %zu of %u tokens\n", chat->turns,
                   varve_session_length(chat->run.session, 0), chat->run.options.context);
     output_format("Tokens are reused when a turn only appends to what was read; else all is read "
                   "anew.\n");

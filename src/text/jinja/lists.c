@@ -120,7 +120,7 @@ int vv_jinja_batch(struct vv_jinja_run *run, const struct vv_jinja_call *call,
     const struct vv_value *items;
     size_t count, size;
     int status = parting(run, call, &items, &count, &size);
-    size_t batches = count / size + (count % size > 0);
+    size_t batches = status == VV_OK ? count / size + (count % size > 0) : 0;
     struct vv_value *made =
         status == VV_OK ? vv_arena_take(&run->arena, batches, sizeof *made, run->error) : NULL;
     status = made ? VV_OK : run->error->code;
