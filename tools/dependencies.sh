@@ -20,6 +20,7 @@ wish() {
 }
 have() { command -v "$1"; }
 compiles() { printf '#include <%s>\n' "$1" | "${CC:-gcc}" -E -x c -; }
+compiles_for_arm() { echo '#include <stdio.h>' | aarch64-linux-gnu-gcc -E -x c -; }
 fuzzes() {
     local folder
     folder=$(mktemp -d)
@@ -52,6 +53,11 @@ for group in "$@"; do
         need file have file
         ;;
     format) need clang-format have clang-format ;;
+    arm)
+        need gcc-aarch64-linux-gnu have aarch64-linux-gnu-gcc
+        need libc6-dev-arm64-cross compiles_for_arm
+        need qemu-user-static have qemu-aarch64-static
+        ;;
     *)
         echo "dependencies.sh: there is no group $group" >&2
         exit 2

@@ -1,63 +1,73 @@
 #!/usr/bin/env bash
 # equal_builds.sh: gcc and clang, without and with optimisation, must give the same logits to the
 # bit, for every window and thread count, and the same blocks in every format that can be encoded.
-# The four builds have warnings as errors.
+# The four builds have warnings as errors; gcc with optimisation is build/release.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 command -v ninja > /dev/null && export CMAKE_GENERATOR=Ninja
-tokens=$(seq -s ' ' 3 4 275) # 69 of them: more than the largest window but one
-models=(tests/data/qwen4exp/micro.f32.gguf tests/data/qwen4exp/hq.ud.gguf)
-work=build/equal/logits
+work=build/equal/work
+rm -rf "$work"
 mkdir -p "$work"
+trap 'rm -f "$work"/*.npy "$work"/*.gguf' EXIT
 
+# build FOLDER TARGET OPTION...
 flavours=()
-for compiler in gcc clang; do
-    for type in Debug Release; do # -O0 and -O3
-        flavour=build/equal/$compiler-$type
-        cmake -B "$flavour" -DCMAKE_C_COMPILER=$compiler -DCMAKE_BUILD_TYPE=$type \
-            -DVARVE_WERROR=ON -DVARVE_CONFORMANCE=ON > /dev/null
-        cmake --build "$flavour" --parallel "$(nproc)" > "$work/build.log" 2>&1 || {
-            tail -60 "$work/build.log"
-            echo "equal_builds: $compiler $type does not build without a warning" >&2
-            exit 1
-        }
-        flavours+=("$flavour")
-    done
-done
+build() {
+    local folder=$1 target=$2
+    shift 2
+    cmake -B "$folder" -DVARVE_WERROR=ON -DVARVE_CONFORMANCE=ON "$@" > /dev/null
+    cmake --build "$folder" --parallel "$(nproc)" --target "$target" > "$work/log" 2>&1 || {
+        tail -60 "$work/log"
+        echo "equal_builds: $folder does not build without a warning" >&2
+        exit 1
+    }
+    flavours+=("$folder")
+}
+build build/release all -DCMAKE_BUILD_TYPE=Release
+build build/equal/gcc-Debug all -DCMAKE_C_COMPILER=gcc -DCMAKE_BUILD_TYPE=Debug
+build build/equal/clang-Debug all -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=Debug
+build build/equal/clang-Release varve -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=Release
 
-compared=0
-for model in "${models[@]}"; do
-    want=
-    for flavour in "${flavours[@]}"; do
+# A line of a list is what is made, and the command that makes it: "WHAT BUILD ARGUMENT...". Files of
+# the same name WHAT must have the same bytes. Lines run as many at a time as there are CPUs.
+make_one() {
+    local out
+    out=$(mktemp "$work/XXXXXX.$2")
+    "$3/varve" "${@:4}" -o "$out" > "$out.said" 2>&1 || { cat "$out.said" >&2; return 1; }
+    printf '%s %s %s\n' "$1" "$(sha256sum < "$out" | cut -c1-64)" "${*:3}"
+    rm "$out" "$out.said"
+}
+export -f make_one
+export work
+
+# all_equal LIST
+all_equal() {
+    xargs -P "$(nproc)" -L 1 bash -euo pipefail -c 'make_one "$@"' make < "$1" > "$1.sums"
+    awk '
+        { if (!($1 in want)) { want[$1] = $2; first[$1] = $0 }
+          if (want[$1] != $2) { print "equal_builds: these differ:\n" first[$1] "\n" $0; bad = 1 } }
+        END { exit bad }' "$1.sums" >&2
+}
+
+tokens=$(seq -s , 3 4 275) # 69 of them: more than the largest window but one
+for flavour in "${flavours[@]}"; do
+    for model in micro.f32 hq.ud; do
         for window in 1 2 3 7 64 all; do
             for threads in 1 2 3 4; do
-                "$flavour/varve" logits -m "$model" --tokens "$tokens" --window $window \
-                    --threads $threads --out "$work/l.npy"
-                sum=$(sha256sum < "$work/l.npy")
-                want=${want:-$sum}
-                if [[ $sum != "$want" ]]; then
-                    echo "equal_builds: $model differs: $flavour, window $window, $threads threads" >&2
-                    exit 1
-                fi
-                compared=$((compared + 1))
+                echo "$model npy $flavour logits -m tests/data/qwen4exp/$model.gguf" \
+                    "--tokens $tokens -w $window -t $threads"
             done
         done
     done
-done
-echo "equal builds: $compared files of logits, gcc and clang, -O0 and -O3, all equal"
+done > "$work/logits"
+all_equal "$work/logits"
+echo "equal builds: $(wc -l < "$work/logits") files of logits, gcc and clang, -O0 and -O3, all equal"
 
 types=(F32 F16 BF16 Q8_0 Q4_0 Q4_1 Q5_0 Q5_1 Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_NL IQ4_XS MXFP4)
-for type in "${types[@]}"; do
-    want=
-    for flavour in "${flavours[@]}"; do
-        "$flavour/varve" quantize -m tests/data/qwen4exp/hq.ud.gguf -t "$type" \
-            -o "$work/q.gguf" > /dev/null 2> "$work/q.log" || { cat "$work/q.log" >&2; exit 1; }
-        sum=$(sha256sum < "$work/q.gguf")
-        want=${want:-$sum}
-        if [[ $sum != "$want" ]]; then
-            echo "equal_builds: blocks of $type differ: $flavour" >&2
-            exit 1
-        fi
+for flavour in "${flavours[@]}"; do
+    for type in "${types[@]}"; do
+        echo "$type gguf $flavour quantize -m tests/data/qwen4exp/hq.ud.gguf -t $type"
     done
-done
+done > "$work/blocks"
+all_equal "$work/blocks"
 echo "equal builds: blocks of ${#types[@]} formats, all equal"

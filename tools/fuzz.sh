@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# fuzz.sh FOLDER SECONDS: runs every fuzzer in FOLDER for that long, from the seeds in fuzz/corpus.
-# What it finds is left beside the build, never in the tree.
+# fuzz.sh FOLDER SECONDS: runs every fuzzer in FOLDER for that long, as many at a time as there are
+# CPUs, from the seeds in fuzz/corpus. What it finds is left beside the build, never in the tree.
 set -euo pipefail
-folder=$1 seconds=$2
 
-for fuzzer in "$folder"/*_fuzz; do
+# run FUZZER SECONDS
+run() {
+    local fuzzer=$1 seconds=$2 name work arguments
     name=$(basename "$fuzzer" _fuzz)
-    work=$folder/$name.work
+    work=$(dirname "$fuzzer")/$name.work
     mkdir -p "$work/new" "$work/found"
     arguments=("$work/new")
     [[ -d fuzz/corpus/$name ]] && arguments+=("fuzz/corpus/$name")
@@ -15,7 +16,11 @@ for fuzzer in "$folder"/*_fuzz; do
         -artifact_prefix="$work/found/" > "$work/log" 2>&1 || {
         tail -40 "$work/log"
         echo "fuzz: $name found something: $work/found" >&2
-        exit 1
+        return 1
     }
     echo "fuzz: $name: $(grep -E '^(#[0-9]+.*DONE|Done)' "$work/log" | tail -1)"
-done
+}
+export -f run
+
+printf '%s\n' "$1"/*_fuzz |
+    xargs -P "$(nproc)" -I FUZZER bash -euo pipefail -c 'run "$@"' run FUZZER "$2"

@@ -275,13 +275,13 @@ static const char *one(size_t i, size_t at, size_t *calls) {
 int main(int argc, char **argv) {
     setvbuf(stdout, NULL, _IOLBF, 0);
     size_t points = 0, passed = 0, bad = 0;
-    (void)argc;
+    size_t every = argc > 1 ? strtoul(argv[1], NULL, 10) : 1; /* a sample, if above 1 */
     snprintf(output, sizeof output, "%.180s.output", argv[0]);
     for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
         size_t total, ignored, survived = 0;
         one(i, 0, &total); /* what a process keeps for good is taken in its first run */
         const char *complaint = one(i, 0, &total);
-        for (size_t at = 1; !complaint && at <= total; at++, points++) {
+        for (size_t at = 1; !complaint && at <= total; at += every, points++) {
             complaint = one(i, at, &ignored);
             survived += error.message[0] == 0;
             if (complaint) {

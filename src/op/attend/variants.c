@@ -81,7 +81,7 @@ static const struct vv_variant variants[] = {
 };
 
 const struct vv_operation vv_attend = {
-    "attend", sizeof(struct vv_attend), units,       buffers, NULL,
+    "attend", sizeof(struct vv_attend), units,         buffers, NULL,
     variants, .bytes = bytes,           .varies = true};
 
 static const struct vv_operation *const operations[] = {&vv_attend, NULL};
