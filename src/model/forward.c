@@ -56,8 +56,10 @@ struct vv_input vv_input(struct vv_forward *f, size_t width, struct vv_rows rows
 
 /* Memory for one kind of planes, the first time a consumer needs it. */
 static void planes_memory(struct vv_forward *f, size_t rows, size_t width, size_t unit, int8_t **q,
-                          float **scale, int16_t **sum16) {
+                          float **scale, int16_t **sum16, struct vv_panel_row **panel) {
     if (!*q) {
+        size_t segments = vv_plane_scales(width, VV_COARSE_UNIT);
+        *panel = vv_program_memory(f->program, segments * rows * sizeof **panel);
         *q = vv_program_memory(f->program, rows * width);
         *scale =
             vv_program_memory(f->program, rows * vv_plane_scales(width, unit) * sizeof **scale);
@@ -79,20 +81,23 @@ struct vv_planes vv_prepare(struct vv_forward *f, struct vv_input *input,
                             struct vv_weight *const *weights, size_t count, const char *what, ...) {
     VV_TEXT(text, what);
     struct vv_planes *all = &input->planes, made = {.width = all->width, .x = input->x};
+    made.panel_rows = input->capacity;
     if (f->float_activations) {
         made.float_only = true;
         return made;
     }
     if (any_of(weights, count, VV_ARITHMETIC_SUPER)) {
         planes_memory(f, input->capacity, all->width, VV_COARSE_UNIT, &all->coarse_q,
-                      &all->coarse_scale, &all->coarse_sum16);
+                      &all->coarse_scale, &all->coarse_sum16, &all->coarse_panel);
+        made.coarse_panel = all->coarse_panel;
         made.coarse_q = all->coarse_q;
         made.coarse_scale = all->coarse_scale;
         made.coarse_sum16 = all->coarse_sum16;
     }
     if (any_of(weights, count, VV_ARITHMETIC_BLOCK)) {
         planes_memory(f, input->capacity, all->width, VV_FINE_UNIT, &all->fine_q, &all->fine_scale,
-                      &all->fine_sum16);
+                      &all->fine_sum16, &all->fine_panel);
+        made.fine_panel = all->fine_panel;
         made.fine_q = all->fine_q;
         made.fine_scale = all->fine_scale;
         made.fine_sum16 = all->fine_sum16;

@@ -2,16 +2,21 @@
 
 struct vv_planes vv_check_planes(struct vv_check *check, const float *x, size_t rows, size_t width,
                                  unsigned sets) {
-    struct vv_planes p = {.width = width, .x = x};
+    struct vv_planes p = {.width = width, .x = x, .panel_rows = rows + vv_check_below(check, 3)};
+    size_t segments = vv_plane_scales(width, VV_COARSE_UNIT);
+    size_t panel = ((segments - 1) * p.panel_rows + rows) * sizeof(struct vv_panel_row);
+    bool panels = vv_check_below(check, 2) == 0;
     if (sets & VV_PLANES_COARSE) {
         p.coarse_q = vv_check_memory(check, rows * width);
         p.coarse_scale = vv_check_floats(check, rows * vv_plane_scales(width, VV_COARSE_UNIT));
         p.coarse_sum16 = vv_check_memory(check, rows * width / VV_SUM_UNIT * sizeof(int16_t));
+        p.coarse_panel = panels ? vv_check_memory(check, panel) : NULL;
     }
     if (sets & VV_PLANES_FINE) {
         p.fine_q = vv_check_memory(check, rows * width);
         p.fine_scale = vv_check_floats(check, rows * vv_plane_scales(width, VV_FINE_UNIT));
         p.fine_sum16 = vv_check_memory(check, rows * width / VV_SUM_UNIT * sizeof(int16_t));
+        p.fine_panel = panels ? vv_check_memory(check, panel) : NULL;
     }
     int32_t count = (int32_t)rows;
     struct vv_quantize_rows args = {p, {&count, 1}};

@@ -33,6 +33,6 @@ enum { VV_PLANES_X = 1, VV_PLANES_COARSE = 2, VV_PLANES_FINE = 4 };
 unsigned vv_planes_needed(const struct vv_planes *planes, int type);
 
 /* Lists the buffers of `sets`, as read or as written; returns how many (`out` NULL: only count): at
- * most 7. For the `buffers` function of operations that take planes. */
+ * most 9. For the `buffers` function of operations that take planes. */
 size_t vv_planes_buffers(const struct vv_planes *planes, unsigned sets, size_t rows, bool written,
                          struct vv_buffer *out);

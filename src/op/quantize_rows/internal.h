@@ -21,3 +21,14 @@ static inline struct vv_row_segment vv_row_segment(size_t width, size_t unit) {
     return (struct vv_row_segment){row, segment, row * width + first,
                                    rest < VV_COARSE_UNIT ? rest : VV_COARSE_UNIT};
 }
+
+/* The segment for panels, where they are asked for, when its planes are made. */
+static inline void vv_panel_rows_of(const struct vv_planes *p, struct vv_row_segment s) {
+    size_t at = s.segment * p->panel_rows + s.row;
+    if (p->coarse_panel) {
+        vv_coarse_panel_row(p, s.row, s.segment, &p->coarse_panel[at]);
+    }
+    if (p->fine_panel) {
+        vv_fine_panel_row(p, s.row, s.segment, &p->fine_panel[at]);
+    }
+}

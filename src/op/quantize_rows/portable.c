@@ -116,6 +116,7 @@ int VV_ISA(vv_quantize_rows_portable)(const void *args, size_t begin, size_t end
         if ((p->coarse_q && !quantise_coarse(p, s)) || (p->fine_q && !quantise_fine(p, s))) {
             return VV_ERROR_NOT_FINITE;
         }
+        vv_panel_rows_of(p, s);
     }
     return VV_OK;
 }

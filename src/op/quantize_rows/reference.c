@@ -47,6 +47,7 @@ int vv_quantize_rows_reference(const void *args, size_t begin, size_t end) {
         if (error != VV_OK) {
             return error;
         }
+        vv_panel_rows_of(p, s);
     }
     return VV_OK;
 }

@@ -3,11 +3,8 @@
 #pragma once
 #include "memory/weight.h"
 
-/*
- * y[i * y_row + r] = weight row first + r of `slice` . row row[i] of x ([…][width]), r = 0 .. count
- * - 1 and i = 0 .. rows - 1; `row` NULL: 0, 1, … Bit for bit vv_rows_dot's (quant/row_dot.h).
- */
+/* y[i * y_row + r] = weight row first + r of `slice` . row i of x ([rows][width]), r = 0 .. count -
+ * 1. Bit for bit vv_rows_dot's (quant/row_dot.h). */
 typedef void vv_float_products(const struct vv_weight *w, size_t slice, size_t first, size_t count,
-                               const float *x, const int32_t *row, size_t rows, float *y,
-                               size_t y_row);
+                               const float *x, size_t rows, float *y, size_t y_row);
 vv_float_products vv_float_products_avx512;

@@ -13,7 +13,7 @@
     X(Q5_1, q5_1, BLOCK_OFFSET, 0, 31)                                                             \
     X(Q8_0, q8_0, BLOCK, 128, 255)                                                                 \
     X(IQ4_NL, iq4_nl, BLOCK, 128, 255)                                                             \
-    X(MXFP4, mxfp4, BLOCK, 12, 24)
+    X(MXFP4, mxfp4, BLOCK, 16, 28)
 
 #define VV_PANEL_SUPERS(X)                                                                         \
     X(Q2_K, q2_k, SUPER_8_OFFSET, 0, 3)                                                            \

@@ -42,18 +42,6 @@ struct vv_panel_source {
     const uint8_t *at[VV_PANEL_ROWS];
 };
 
-/*
- * One segment of one row of activations, for one kind of format: everything that a panel's product
- * takes of it, in three cache lines. Rows of one segment lie one after another.
- */
-struct vv_panel_row {
-    _Alignas(64) int8_t q[128];
-    float scale[4];   /* of each 32 values; super-block formats: of all in [0] */
-    int32_t start[4]; /* -(shift · sum of q) of each 32 values */
-    float sum[4];     /* sum of q of each 32 values */
-    int16_t sum16[8]; /* sums of each 16 values */
-};
-
 /* How a panel's integers meet activations: what a kernel for an instruction set is written for. */
 enum vv_panel_kind {
     VV_PANEL_BLOCK,          /* d for each block, values shifted or not */

@@ -46,54 +46,45 @@ static void fetch(const struct group *g, size_t segment, size_t segments) {
 }
 
 size_t vv_taken_most(size_t width) {
-    size_t room = sizeof((struct vv_taken *)0)->row / sizeof(struct vv_panel_row);
+    size_t room = sizeof((struct vv_taken_room *)0)->row / sizeof(struct vv_panel_row);
     size_t rows = room / ((width + 127) / 128);
     rows = rows < ROWS_MAX ? rows : ROWS_MAX;
     return rows > 16 ? rows / 16 * 16 : rows; /* whole tiles of a matrix unit */
 }
 
-/* Segment of a row of coarse planes; `at` counts values from the first row on. */
-static void take_coarse(const struct vv_planes *x, size_t at, struct vv_panel_row *to) {
-    memcpy(to->q, x->coarse_q + at, 128);
-    memcpy(to->sum16, x->coarse_sum16 + at / 16, sizeof to->sum16);
-    to->scale[0] = x->coarse_scale[at / 128];
+static bool is_fine(const struct vv_panel_format *f) {
+    return f->kind == VV_PANEL_BLOCK || f->kind == VV_PANEL_BLOCK_OFFSET;
 }
 
-static void take_fine(const struct vv_planes *x, size_t at, size_t blocks, int shift,
-                      struct vv_panel_row *to) {
-    const int16_t *sum16 = x->fine_sum16 + at / 16;
-    for (size_t b = 0; b < blocks; b++) {
-        int32_t sum = sum16[2 * b] + sum16[2 * b + 1];
-        memcpy(to->q + 32 * b, x->fine_q + at + 32 * b, 32);
-        to->scale[b] = x->fine_scale[at / 32 + b];
-        to->start[b] = -shift * sum;
-        to->sum[b] = (float)sum;
-    }
-}
-
-void vv_take_rows(const struct vv_panel_format *format, const struct vv_planes *x,
-                  const int32_t *row, size_t first, size_t n, struct vv_taken *to) {
-    bool fine = format->kind == VV_PANEL_BLOCK || format->kind == VV_PANEL_BLOCK_OFFSET;
+struct vv_taken vv_take_rows(const struct vv_panel_format *format, const struct vv_planes *x,
+                             const int32_t *row, size_t first, size_t n,
+                             struct vv_taken_room *room) {
+    bool fine = is_fine(format);
     size_t segments = (x->width + 127) / 128;
-    to->format = format;
-    to->width = x->width;
-    to->rows = n;
+    const struct vv_panel_row *panel = fine ? x->fine_panel : x->coarse_panel;
+    if (panel && !row) {
+        return (struct vv_taken){format, panel + first, n, x->panel_rows};
+    }
     for (size_t i = 0; i < n; i++) {
-        size_t at = (row ? (size_t)row[i] : first + i) * x->width;
+        size_t from = row ? (size_t)row[i] : first + i;
         for (size_t s = 0; s < segments; s++) {
-            size_t values = x->width - 128 * s < 128 ? x->width - 128 * s : 128;
-            if (fine) {
-                take_fine(x, at + 128 * s, values / 32, format->shift, &to->row[s * n + i]);
+            struct vv_panel_row *to = &room->row[s * n + i];
+            if (panel) {
+                *to = panel[s * x->panel_rows + from];
+            } else if (fine) {
+                vv_fine_panel_row(x, from, s, to);
             } else {
-                take_coarse(x, at + 128 * s, &to->row[s * n + i]);
+                vv_coarse_panel_row(x, from, s, to);
             }
         }
     }
+    return (struct vv_taken){format, room->row, n, n};
 }
 
-void vv_taken_products(const struct vv_panel_kernel *kernel, const struct vv_weight *w,
-                       size_t slice, size_t first, size_t count, const struct vv_taken *x, float *y,
-                       size_t y_row, const int32_t *to) {
+/* The products of at most ROWS_MAX rows. */
+static void pass(const struct vv_panel_kernel *kernel, const struct vv_weight *w, size_t slice,
+                 size_t first, size_t count, const struct vv_taken *x, float *y, size_t y_row,
+                 const int32_t *to) {
     vv_panel_fill *fill = kernel->fill(w->type);
     vv_panel_dots *dots = kernel->dots[x->format->kind];
     size_t segments = (w->width + 127) / 128, n = x->rows;
@@ -107,38 +98,66 @@ void vv_taken_products(const struct vv_panel_kernel *kernel, const struct vv_wei
             size_t values = w->width - 128 * s < 128 ? w->width - 128 * s : 128;
             fetch(&g, s, segments);
             fill(&g.at, s, values, &panel);
-            dots(&panel, x->format, values, x->row + s * n, n, total);
+            dots(&panel, x->format, values, x->row + s * x->stride, n, total);
         }
         for (size_t i = 0; i < n; i++) {
             memcpy(y + (to ? (size_t)to[i] : i) * y_row + o, total[i], some * sizeof(float));
         }
+    }
+}
+
+void vv_taken_products(const struct vv_panel_kernel *kernel, const struct vv_weight *w,
+                       size_t slice, size_t first, size_t count, const struct vv_taken *x, float *y,
+                       size_t y_row, const int32_t *to) {
+    for (size_t i = 0; i < x->rows; i += ROWS_MAX) {
+        struct vv_taken part = *x;
+        part.row += i;
+        part.rows = x->rows - i < ROWS_MAX ? x->rows - i : ROWS_MAX;
+        pass(kernel, w, slice, first, count, &part, to ? y : y + i * y_row, y_row,
+             to ? to + i : NULL);
     }
     if (kernel->release) {
         kernel->release();
     }
 }
 
+/* Weights that aren't multiplied by panels. */
+static void other_products(const struct vv_panel_kernel *kernel, const struct vv_weight *w,
+                           size_t slice, size_t first, size_t count, const struct vv_planes *x,
+                           size_t from_row, size_t rows, float *y, size_t y_row) {
+    struct vv_planes from = *x; /* from_row is its first row */
+    size_t values = from_row * x->width, segments = vv_plane_scales(x->width, VV_COARSE_UNIT);
+    from.x = x->x + values;
+    if (vv_format(w->type)->arithmetic == VV_ARITHMETIC_FLOAT && rows > 1 && kernel->floats) {
+        kernel->floats(w, slice, first, count, from.x, rows, y, y_row);
+        return;
+    }
+    from.coarse_q = x->coarse_q ? x->coarse_q + values : NULL;
+    from.coarse_scale = x->coarse_scale ? x->coarse_scale + from_row * segments : NULL;
+    from.coarse_sum16 = x->coarse_sum16 ? x->coarse_sum16 + values / 16 : NULL;
+    from.fine_q = x->fine_q ? x->fine_q + values : NULL;
+    from.fine_scale = x->fine_scale ? x->fine_scale + values / 32 : NULL;
+    from.fine_sum16 = x->fine_sum16 ? x->fine_sum16 + values / 16 : NULL;
+    for (size_t o = 0; o < count; o++) {
+        struct vv_weight_row at = vv_weight_row(w, slice, first + o);
+        kernel->rows_dot(&at, &from, NULL, rows, y + o, y_row);
+    }
+}
+
 void vv_products(const struct vv_panel_kernel *kernel, const struct vv_weight *w, size_t slice,
-                 size_t first, size_t count, const struct vv_planes *x, const int32_t *row,
+                 size_t first, size_t count, const struct vv_planes *x, size_t from_row,
                  size_t rows, float *y, size_t y_row) {
     const struct vv_panel_format *f = vv_panel_format(w->type);
     size_t most = vv_taken_most(w->width);
-    bool floats = vv_format(w->type)->arithmetic == VV_ARITHMETIC_FLOAT;
-    if (floats && rows > 1 && kernel->floats) {
-        kernel->floats(w, slice, first, count, x->x, row, rows, y, y_row);
-        return;
-    }
     if (!f || x->float_only || most == 0) {
-        for (size_t o = 0; o < count; o++) {
-            struct vv_weight_row at = vv_weight_row(w, slice, first + o);
-            kernel->rows_dot(&at, x, row, rows, y + o, y_row);
-        }
+        other_products(kernel, w, slice, first, count, x, from_row, rows, y, y_row);
         return;
     }
-    struct vv_taken taken;
-    for (size_t begin = 0; begin < rows; begin += most) {
-        size_t n = rows - begin < most ? rows - begin : most;
-        vv_take_rows(f, x, row ? row + begin : NULL, begin, n, &taken);
-        vv_taken_products(kernel, w, slice, first, count, &taken, y + begin * y_row, y_row, NULL);
+    struct vv_taken_room room;
+    most = (is_fine(f) ? x->fine_panel : x->coarse_panel) ? rows : most;
+    for (size_t i = 0; i < rows; i += most) {
+        size_t n = rows - i < most ? rows - i : most;
+        struct vv_taken taken = vv_take_rows(f, x, NULL, from_row + i, n, &room);
+        vv_taken_products(kernel, w, slice, first, count, &taken, y + i * y_row, y_row, NULL);
     }
 }

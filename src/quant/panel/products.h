@@ -5,20 +5,26 @@
 #pragma once
 #include "quant/panel/panel.h"
 
-/* Rows of activations laid out for products with weights of one format, and how many there can be:
- * half a megabyte, on the stack of the thread that multiplies. */
+/* Rows of activations as panels' products take them: row i of segment s is row[s * stride + i]. */
 struct vv_taken {
     const struct vv_panel_format *format;
-    size_t width, rows;
-    struct vv_panel_row row[512 * 1024 / sizeof(struct vv_panel_row)]; /* [segments][rows] */
+    const struct vv_panel_row *row;
+    size_t rows, stride;
 };
 
-/* How many rows of `width` values vv_take_rows takes at most; 0: none, the width is too large. */
+/* Room for rows that don't lie like that: half a megabyte, on the stack of the thread. */
+struct vv_taken_room {
+    struct vv_panel_row row[512 * 1024 / sizeof(struct vv_panel_row)];
+};
+
+/* How many rows of `width` values fit; 0: none, the width is too large. */
 size_t vv_taken_most(size_t width);
 
-/* Takes rows row[0] … row[n - 1] of x; `row` NULL: first, first + 1, … */
-void vv_take_rows(const struct vv_panel_format *format, const struct vv_planes *x,
-                  const int32_t *row, size_t first, size_t n, struct vv_taken *to);
+/* Rows row[0] … row[n - 1] of x; `row` NULL: first, first + 1, …, which lie as they should where x
+ * has panels of its own, and then there may be any number. */
+struct vv_taken vv_take_rows(const struct vv_panel_format *format, const struct vv_planes *x,
+                             const int32_t *row, size_t first, size_t n,
+                             struct vv_taken_room *room);
 
 /*
  * y[to[i] * y_row + r] = weight row first + r of `slice` . taken row i, r = 0 .. count - 1; `to`
@@ -30,8 +36,8 @@ void vv_taken_products(const struct vv_panel_kernel *kernel, const struct vv_wei
                        size_t slice, size_t first, size_t count, const struct vv_taken *x, float *y,
                        size_t y_row, const int32_t *to);
 
-/* The same of any number of rows row[i] (NULL: 0, 1, …), of weights of any format, with y in the
- * order of i. */
+/* The same for rows from_row … from_row + rows - 1 of x, any number of them, and weights of any
+ * format. */
 void vv_products(const struct vv_panel_kernel *kernel, const struct vv_weight *w, size_t slice,
-                 size_t first, size_t count, const struct vv_planes *x, const int32_t *row,
+                 size_t first, size_t count, const struct vv_planes *x, size_t from_row,
                  size_t rows, float *y, size_t y_row);

@@ -101,7 +101,7 @@ VV_INLINE void vv_panel_mxfp4(const struct vv_panel_source *g, size_t at, int pa
                               struct vv_panel *to) {
     uint32_t d[VV_PANEL_ROWS];
     vv_panel_nibbles(g, at + 1, to->w + 8 * part);
-    vv_panel_look_up(vv_e2m1_doubled, 12, to->w + 8 * part, 8);
+    vv_panel_look_up(vv_e2m1_doubled, 16, to->w + 8 * part, 8);
     for (int r = 0; r < VV_PANEL_ROWS; r++) { /* 2^(e - 128), denormal below 2 */
         uint32_t e = g->at[r][at];
         d[r] = e < 2 ? UINT32_C(0x00200000) << e : (e - 1) << 23;

@@ -85,8 +85,7 @@ VV_INLINE void block(int type, const uint8_t *const *w /* [4] */, const float *c
 VV_FLOAT_FORMATS(FLOAT_BLOCK)
 
 void vv_float_products_avx512(const struct vv_weight *w, size_t slice, size_t first, size_t count,
-                              const float *x, const int32_t *row, size_t rows, float *y,
-                              size_t y_row) {
+                              const float *x, size_t rows, float *y, size_t y_row) {
     const uint8_t *base = w->data + (slice * w->rows + first) * w->row_bytes;
     for (size_t o = 0; o < count; o += BLOCK) {
         size_t outputs = count - o < BLOCK ? count - o : BLOCK;
@@ -98,8 +97,7 @@ void vv_float_products_avx512(const struct vv_weight *w, size_t slice, size_t fi
             size_t some = rows - r < BLOCK ? rows - r : BLOCK;
             const float *at[BLOCK];
             for (size_t j = 0; j < BLOCK; j++) {
-                size_t n = r + (j < some ? j : 0);
-                at[j] = x + (row ? (size_t)row[n] : n) * w->width;
+                at[j] = x + (r + (j < some ? j : 0)) * w->width;
             }
             float *to = y + r * y_row + o;
             switch (w->type) {

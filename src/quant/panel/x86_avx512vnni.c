@@ -31,7 +31,12 @@ VV_INLINE void add_dots(const vv_lanes *w, int steps, const struct vv_panel_row 
     }
 }
 
-VV_INLINE void block_rows(const struct vv_panel *p, bool offset, size_t values,
+/* -(2^(7 - down) · sum of activations), for weights with that shift. */
+VV_INLINE __m512i start_of(const struct vv_panel_row *x, size_t b, int down) {
+    return _mm512_srai_epi32(_mm512_set1_epi32(x->start[b]), (unsigned)down);
+}
+
+VV_INLINE void block_rows(const struct vv_panel *p, bool offset, int down, size_t values,
                           const struct vv_panel_row *x, int n, float (*total)[VV_PANEL_ROWS]) {
     __m512 s[LARGEST];
     for (int i = 0; i < n; i++) {
@@ -40,7 +45,7 @@ VV_INLINE void block_rows(const struct vv_panel *p, bool offset, size_t values,
     for (size_t b = 0; b < values / 32; b++) {
         __m512i t[LARGEST];
         for (int i = 0; i < n; i++) {
-            t[i] = offset ? _mm512_setzero_si512() : _mm512_set1_epi32(x[i].start[b]);
+            t[i] = offset ? _mm512_setzero_si512() : start_of(&x[i], b, down);
         }
         add_dots(p->w + 8 * b, 8, x, 32 * (int)b, n, t);
         for (int i = 0; i < n; i++) {
@@ -116,16 +121,25 @@ VV_INLINE void super_rows(const struct vv_panel *p, int groups, bool offset, int
         (void)values;                                                                              \
         IN_BATCHES(CALL)                                                                           \
     }
-#define BLOCK(k) block_rows(p, false, values, x + i, k, total + i)
-#define BLOCK_OFFSET(k) block_rows(p, true, values, x + i, k, total + i)
+#define BLOCK_128(k) block_rows(p, false, 0, values, x + i, k, total + i)
+#define BLOCK_16(k) block_rows(p, false, 3, values, x + i, k, total + i)
+#define BLOCK_8(k) block_rows(p, false, 4, values, x + i, k, total + i)
+#define BLOCK_OFFSET(k) block_rows(p, true, 0, values, x + i, k, total + i)
 #define SUPER_4_OFFSET(k) super_rows(p, 4, true, 0, x + i, k, total + i)
 #define SUPER_8(k) super_rows(p, 8, false, f->shift, x + i, k, total + i)
 #define SUPER_8_OFFSET(k) super_rows(p, 8, true, 0, x + i, k, total + i)
-DOTS(block_dots, BLOCK)
+DOTS(block_128, BLOCK_128)
+DOTS(block_16, BLOCK_16)
+DOTS(block_8, BLOCK_8)
 DOTS(block_offset_dots, BLOCK_OFFSET)
 DOTS(super_4_offset_dots, SUPER_4_OFFSET)
 DOTS(super_8_dots, SUPER_8)
 DOTS(super_8_offset_dots, SUPER_8_OFFSET)
+
+static void block_dots(const struct vv_panel *p, const struct vv_panel_format *f, size_t values,
+                       const struct vv_panel_row *x, size_t n, float (*total)[VV_PANEL_ROWS]) {
+    (f->shift == 128 ? block_128 : f->shift == 16 ? block_16 : block_8)(p, f, values, x, n, total);
+}
 
 const struct vv_panel_kernel vv_panel_kernel_avx512vnni = {
     .fill = vv_panel_fill_avx512,

@@ -66,8 +66,10 @@ VV_INLINE void add_four_dots(const vv_lanes *w, int half, int steps, const struc
 }
 #endif
 
-VV_INLINE void block_half(const struct vv_panel *p, int half, bool offset, int deep, size_t values,
-                          const struct vv_panel_row *x, int n, float (*total)[VV_PANEL_ROWS]) {
+/* `shift` is a power of two. */
+VV_INLINE void block_half(const struct vv_panel *p, int half, bool offset, int deep, int shift,
+                          size_t values, const struct vv_panel_row *x, int n,
+                          float (*total)[VV_PANEL_ROWS]) {
     __m256 s[LARGEST];
     for (int i = 0; i < n; i++) {
         s[i] = _mm256_setzero_ps();
@@ -76,7 +78,8 @@ VV_INLINE void block_half(const struct vv_panel *p, int half, bool offset, int d
         __m256i t[LARGEST];
         for (int i = 0; i < n; i++) {
             bool shifted = !offset && deep != SIGNED;
-            t[i] = shifted ? _mm256_set1_epi32(x[i].start[b]) : _mm256_setzero_si256();
+            t[i] =
+                shifted ? _mm256_set1_epi32(x[i].start[b] / 128 * shift) : _mm256_setzero_si256();
         }
 #ifdef __AVXVNNI__
         add_four_dots(p->w + 8 * b, half, 8, x, 32 * (int)b, n, t);
@@ -166,8 +169,8 @@ VV_INLINE void super_half(const struct vv_panel *p, int half, int groups, bool o
         (void)values;                                                                              \
         IN_BATCHES(CALL)                                                                           \
     }
-#define BLOCK(deep, k) block_half(p, half, false, deep, values, x + i, k, total + i)
-#define BLOCK_OFFSET(deep, k) block_half(p, half, true, deep, values, x + i, k, total + i)
+#define BLOCK(deep, k) block_half(p, half, false, deep, f->shift, values, x + i, k, total + i)
+#define BLOCK_OFFSET(deep, k) block_half(p, half, true, deep, 0, values, x + i, k, total + i)
 #define SUPER_4_OFFSET(deep, k) super_half(p, half, 4, true, deep, 0, x + i, k, total + i)
 #define SUPER_8(deep, k) super_half(p, half, 8, false, deep, f->shift, x + i, k, total + i)
 #define SUPER_8_OFFSET(deep, k) super_half(p, half, 8, true, deep, 0, x + i, k, total + i)
