@@ -2,6 +2,8 @@
 #pragma once
 #include "program/program.h"
 
+#include <stdatomic.h>
+
 /* Why a step may not run beside an earlier one: the first stretch of memory that both touch. */
 struct vv_hazard {
     const struct vv_step *earlier; /* NULL: the program's first phase */
@@ -18,6 +20,11 @@ struct vv_step {
     struct vv_hazard hazard;
 };
 
+/* What is left of a step for whoever comes first; a cache line of its own. */
+struct vv_pool {
+    _Alignas(64) _Atomic size_t taken;
+};
+
 /* Steps that run without a barrier between them. */
 struct vv_phase {
     size_t begin, end;
@@ -32,6 +39,7 @@ struct vv_program {
     int32_t rows, outputs;
     struct vv_step *steps; /* once finished: phase after phase */
     size_t count, room;
+    struct vv_pool *pools; /* one a step */
     struct vv_phase *phases;
     size_t phase_count;
     int32_t planned_rows, planned_outputs; /* of the window that `alone` was chosen for */

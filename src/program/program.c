@@ -55,6 +55,7 @@ void vv_program_free(struct vv_program *program) {
     }
     vv_profile_free(program->profile);
     free(program->steps);
+    free(program->pools);
     free(program->phases);
     free(program->memory);
     free(program->window);
@@ -172,6 +173,14 @@ int vv_program_finish(struct vv_program *program, const struct vv_program_option
     }
     program->all_barriers = options->all_barriers;
     int code = vv_plan_phases(program, error);
+    if (code == VV_OK) {
+        size_t bytes = (program->count + 1) * sizeof *program->pools;
+        program->pools = aligned_alloc(_Alignof(struct vv_pool), bytes);
+        if (!program->pools) {
+            return vv_fail_memory(error, bytes, "a program's pools");
+        }
+        memset(program->pools, 0, bytes);
+    }
     if (code == VV_OK && options->profile) {
         code = vv_profile_new(program, options->events, error);
     }

@@ -35,15 +35,49 @@ static void note_failure(struct replay *r, size_t index, uint32_t phase, int cod
     atomic_store(&r->failed_phase, (int32_t)phase);
 }
 
-/* Units of a step: a thread's share, or all of them. */
-static void run_step(struct replay *r, size_t index, unsigned share, unsigned shares) {
+static void run_units(struct replay *r, size_t index, size_t begin, size_t end) {
     struct vv_step *s = &r->program->steps[index];
-    size_t units = s->operation->units(s->args);
-    size_t begin = units * share / shares, end = units * (share + 1) / shares;
     if (begin < end) {
         int code = s->variant->run(s->args, begin, end);
         if (code != VV_OK) {
             note_failure(r, index, s->phase, code);
+        }
+    }
+}
+
+/*
+ * A thread's part of a step's units. Three quarters are dealt out in equal shares; the rest goes in
+ * small pieces to whoever is done first, since cores differ and may be shared with other work, and
+ * at a barrier all wait for the slowest.
+ */
+static void run_step(struct replay *r, size_t index, unsigned share, unsigned shares) {
+    struct vv_step *s = &r->program->steps[index];
+    size_t units = s->operation->units(s->args),
+           grain = s->operation->grain ? s->operation->grain : 1;
+    size_t grains = (units + grain - 1) / grain;
+    size_t pool = shares > 1 && grains >= 4 * (size_t)shares ? grains / 4 : 0;
+    size_t dealt = grains - pool;
+    size_t begin = dealt * share / shares * grain, end = dealt * (share + 1) / shares * grain;
+    run_units(r, index, begin, end < units ? end : units);
+    size_t piece = pool / (2 * (size_t)shares) + 1;
+    while (pool > 0) {
+        size_t at =
+            atomic_fetch_add_explicit(&r->program->pools[index].taken, piece, memory_order_relaxed);
+        if (at >= pool) {
+            return;
+        }
+        size_t last = at + piece < pool ? at + piece : pool;
+        begin = (dealt + at) * grain;
+        end = (dealt + last) * grain;
+        run_units(r, index, begin, end < units ? end : units);
+    }
+}
+
+/* Before the threads begin a phase, or the first one. */
+static void fill_pools(struct vv_program *p, size_t phase) {
+    if (phase < p->phase_count) {
+        for (size_t i = p->phases[phase].begin; i < p->phases[phase].end; i++) {
+            atomic_store_explicit(&p->pools[i].taken, 0, memory_order_relaxed);
         }
     }
 }
@@ -75,6 +109,7 @@ static void run_alone(void *context) {
     for (size_t k = m->phase; k < m->next && !failed_before(r, k); k++) {
         run_phase(r, m, &r->program->phases[k], 1);
     }
+    fill_pools(r->program, m->next);
     r->left = m->at;
 }
 
@@ -131,6 +166,7 @@ int vv_program_run(struct vv_program *program, struct vv_error *error) {
     if (program->profile) {
         vv_profile_begin(program);
     }
+    fill_pools(program, 0);
     program->device->calls->run(program->device, body, &r);
     int64_t failed = atomic_load(&r.failed);
     return failed == INT64_MAX ? VV_OK : explain(program, failed, error);

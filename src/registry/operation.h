@@ -69,7 +69,8 @@ struct vv_operation {
     /* Bytes that a run moves, where it touches less than its buffers and weights (part of a
      * sequence's state, some experts); NULL: all of them. */
     size_t (*bytes)(const void *args);
-    bool varies; /* its work hangs on more than the rows: on sequences' lengths, on routes */
+    size_t grain; /* so many units, from a multiple of it on, belong together; 0: 1 */
+    bool varies;  /* its work hangs on more than the rows: on sequences' lengths, on routes */
 };
 
 struct vv_check; /* registry/check.h */

@@ -79,9 +79,11 @@ static const struct vv_variant up_variants[] = {
         {0},
 };
 
-const struct vv_operation vv_expert_up = {
-    "expert_up", sizeof(struct vv_expert_up), up_units,      up_buffers, up_weights,
-    up_variants, .bytes = up_bytes,           .varies = true};
+const struct vv_operation vv_expert_up = {"expert_up",       sizeof(struct vv_expert_up),
+                                          up_units,          up_buffers,
+                                          up_weights,        up_variants,
+                                          .bytes = up_bytes, .grain = VV_PANEL_ROWS,
+                                          .varies = true};
 
 /* ---- expert_down ---- */
 
@@ -136,9 +138,11 @@ static const struct vv_variant down_variants[] = {
         {0},
 };
 
-const struct vv_operation vv_expert_down = {
-    "expert_down", sizeof(struct vv_expert_down), down_units,    down_buffers, down_weights,
-    down_variants, .bytes = down_bytes,           .varies = true};
+const struct vv_operation vv_expert_down = {"expert_down",       sizeof(struct vv_expert_down),
+                                            down_units,          down_buffers,
+                                            down_weights,        down_variants,
+                                            .bytes = down_bytes, .grain = VV_PANEL_ROWS,
+                                            .varies = true};
 
 /* ---- expert_sum ---- */
 

@@ -56,7 +56,13 @@ static const struct vv_variant variants[] = {
 };
 
 const struct vv_operation vv_gemv = {
-    "gemv", sizeof(struct vv_gemv), units, buffers, weights, .variants = variants,
+    "gemv",
+    sizeof(struct vv_gemv),
+    units,
+    buffers,
+    weights,
+    .variants = variants,
+    .grain = VV_PANEL_ROWS,
 };
 
 void vv_gemv_check(struct vv_check *check);

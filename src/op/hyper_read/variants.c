@@ -94,9 +94,13 @@ static const struct vv_variant down_variants[] = {
         {0},
 };
 
-const struct vv_operation vv_hyper_down = {"hyper_down", sizeof(struct vv_hyper_down),
-                                           down_units,   down_buffers,
-                                           down_weights, .variants = down_variants};
+const struct vv_operation vv_hyper_down = {"hyper_down",
+                                           sizeof(struct vv_hyper_down),
+                                           down_units,
+                                           down_buffers,
+                                           down_weights,
+                                           .variants = down_variants,
+                                           .grain = VV_PANEL_ROWS};
 
 /* ---- hyper_up ---- */
 
@@ -141,9 +145,13 @@ static const struct vv_variant up_variants[] = {
         {0},
 };
 
-const struct vv_operation vv_hyper_up = {"hyper_up", sizeof(struct vv_hyper_up),
-                                         up_units,   up_buffers,
-                                         up_weights, .variants = up_variants};
+const struct vv_operation vv_hyper_up = {"hyper_up",
+                                         sizeof(struct vv_hyper_up),
+                                         up_units,
+                                         up_buffers,
+                                         up_weights,
+                                         .variants = up_variants,
+                                         .grain = VV_PANEL_ROWS};
 
 /* ---- the folder ---- */
 
