@@ -35,15 +35,14 @@ static struct vv_planes quantise(const struct vv_variant *v, const float *x, siz
                                  size_t width, struct made_planes *to) {
     int32_t count = (int32_t)rows;
     memset(to, 0xa5, sizeof *to);
-    struct vv_planes p = {width,
-                          x,
-                          to->coarse_q,
-                          to->coarse_scale,
-                          to->coarse_sum16,
-                          to->fine_q,
-                          to->fine_scale,
-                          to->fine_sum16,
-                          false};
+    struct vv_planes p = {.width = width,
+                          .x = x,
+                          .coarse_q = to->coarse_q,
+                          .coarse_scale = to->coarse_scale,
+                          .coarse_sum16 = to->coarse_sum16,
+                          .fine_q = to->fine_q,
+                          .fine_scale = to->fine_scale,
+                          .fine_sum16 = to->fine_sum16};
     struct vv_quantize_rows args = {p, {&count, 1}};
     if (v->run(&args, 0, vv_quantize_rows.units(&args)) != VV_OK) {
         memset(to, 0xa5, sizeof *to);
