@@ -534,6 +534,12 @@ int varve_check(const struct varve_check_options *options, size_t *passed, size_
 /* Calls `each` for every operation and variant; `here`: this machine can run it. */
 void varve_check_list(void (*each)(void *context, const char *variant, bool here), void *context);
 
+/* ---- threads --------------------------------------------------------------------------------- */
+
+/* Whether this process can't run `threads` threads at once on cores of their own, for want of CPUs
+ * or by a container's limit; `why` then has a sentence for the user. */
+bool varve_threads_are_many(uint32_t threads, struct varve_error *why);
+
 /* ---- measurements ---------------------------------------------------------------------------- */
 
 /* What a row of repeated figures says; low and high are the quartiles. */

@@ -2,7 +2,7 @@
 #pragma once
 #include "options.h"
 
-enum { OPTION_VALUE_ROOM = 60, OPTION_HELP_ROOM = 700 }; /* bytes of the texts below */
+enum { OPTION_VALUE_ROOM = 100, OPTION_HELP_ROOM = 700 }; /* bytes of the texts below */
 
 extern const char *const option_group_names[GROUP_COUNT];
 

@@ -67,6 +67,14 @@ int open_tokenizer(const struct arguments *arguments, struct varve_file **file,
     return code;
 }
 
+/* More threads than can run at once are the user's to ask for, and a tenth of the speed. */
+static void warn_of_threads(uint32_t threads) {
+    struct varve_error why;
+    if (varve_threads_are_many(threads, &why)) {
+        report("warning: %s", why.message);
+    }
+}
+
 struct varve_session_options session_options(const struct arguments *arguments, size_t tokens) {
     int64_t window = integer_of(arguments, OPTION_window);
     struct varve_session_options options = {
@@ -81,6 +89,7 @@ struct varve_session_options session_options(const struct arguments *arguments, 
         .mock_device = choice_of(arguments, OPTION_device) == 1,
         .isa = choice_of(arguments, OPTION_isa) ? text_of(arguments, OPTION_isa) : NULL,
     };
+    warn_of_threads(options.threads);
     profile_options(arguments, &options);
     return options;
 }

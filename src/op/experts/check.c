@@ -48,7 +48,7 @@ static struct vv_planes new_planes(struct vv_check *check, size_t rows, size_t w
 static struct vv_weight *new_weight(struct vv_check *check, int type, size_t width, size_t rows,
                                     size_t experts) {
     struct vv_weight *w = vv_check_weight(check, type, width, rows, experts);
-    if (type == VV_TYPE_NVFP4) {
+    if (type == VV_TYPE_NVFP4 || vv_check_below(check, 3) == 0) { /* others may have them, too */
         float *scale = vv_check_floats(check, experts);
         for (size_t e = 0; e < experts; e++) {
             scale[e] = vv_check_uniform(check, 0.2f, 3);

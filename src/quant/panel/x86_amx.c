@@ -37,6 +37,8 @@ static void configure(enum depth depth, size_t rows) {
         c.bytes[t] = activations && depth == DEPTH_32 ? 32 : 64;
         c.rows[t] = (uint8_t)(weights ? (depth == DEPTH_32 ? 8 : 16) : rows);
     }
+    /* GCC 12 has the intrinsic read 8 bytes of it, and drops what is stored in the rest. */
+    __asm__ volatile("" ::"m"(c));
     _tile_loadconfig(&c);
     configured.depth = depth;
     configured.rows = rows;
