@@ -18,6 +18,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
   set(VARVE_HAND_PREFIX arm)
   set(VARVE_HAND_SETS neon dotprod i8mm) # neon: every AArch64 CPU, so no flags
+  set(VARVE_PANEL_SETS neon dotprod i8mm)
   set(VARVE_HAND_neon)
   set(VARVE_HAND_dotprod -march=armv8.2-a+dotprod)
   set(VARVE_HAND_i8mm -march=armv8.2-a+dotprod+i8mm)

@@ -90,6 +90,11 @@ struct vv_panel_kernel {
     S(avxvnni, VV_CPU_AVX2 | VV_CPU_AVX_VNNI)                                                      \
     S(avx512vnni, VV_CPU_AVX512 | VV_CPU_AVX512_VNNI)                                              \
     S(amx, VV_CPU_AVX512 | VV_CPU_AVX512_VNNI | VV_CPU_AMX_INT8)
+#elif defined(__aarch64__)
+#define VV_PANEL_SETS(S)                                                                           \
+    S(neon, VV_CPU_NEON)                                                                           \
+    S(dotprod, VV_CPU_NEON | VV_CPU_DOTPROD)                                                       \
+    S(i8mm, VV_CPU_NEON | VV_CPU_DOTPROD | VV_CPU_I8MM)
 #else
 #define VV_PANEL_SETS(S)
 #endif
@@ -100,3 +105,4 @@ VV_PANEL_SETS(VV_PANEL_DECLARE)
 
 vv_panel_fill *vv_panel_fill_avx2(int type);
 vv_panel_fill *vv_panel_fill_avx512(int type);
+vv_panel_fill *vv_panel_fill_neon(int type);

@@ -69,6 +69,24 @@ VV_INLINE void vv_turn(const struct vv_panel_source *g, size_t at, vv_lanes *to 
     }
 }
 
+#elif defined(__aarch64__)
+
+VV_INLINE void vv_turn(const struct vv_panel_source *g, size_t at, vv_lanes *to /* [4] */) {
+    uint32_t *out = (uint32_t *)to; /* [4][16] */
+    for (int q = 0; q < 4; q++) {
+        uint32x4_t r[4];
+        for (int i = 0; i < 4; i++) {
+            r[i] = vreinterpretq_u32_u8(vld1q_u8(g->at[4 * q + i] + at));
+        }
+        uint32x4_t a = vzip1q_u32(r[0], r[2]), b = vzip2q_u32(r[0], r[2]);
+        uint32x4_t c = vzip1q_u32(r[1], r[3]), d = vzip2q_u32(r[1], r[3]);
+        vst1q_u32(out + 4 * q, vzip1q_u32(a, c));
+        vst1q_u32(out + 16 + 4 * q, vzip2q_u32(a, c));
+        vst1q_u32(out + 32 + 4 * q, vzip1q_u32(b, d));
+        vst1q_u32(out + 48 + 4 * q, vzip2q_u32(b, d));
+    }
+}
+
 #else
 
 VV_INLINE void vv_turn(const struct vv_panel_source *g, size_t at, vv_lanes *to /* [4] */) {

@@ -1,0 +1,120 @@
+/*
+ * Products of panels on AArch64: a vector of 128 bits holds four of the sixteen weight rows.
+ * Included by arm_neon.c, arm_dotprod.c and arm_i8mm.c, each of which first defines
+ *
+ *     group_dots(w, quarter, shift, steps, x, at, n, t)
+ *
+ * t[i] = dots of `steps` vectors of values (panel bytes less the shift: signed) with 4 · steps
+ * activations from `at` on of row x[i], i = 0 .. n - 1, n being 1, 2 or 4.
+ */
+#pragma once
+#include "op/gemv/internal.h"
+#include "quant/panel/panel.h"
+
+#include <arm_neon.h>
+
+VV_INLINE float32x4_t float_quarter(const vv_float_lanes *v, int quarter) {
+    return vld1q_f32((const float *)v + 4 * quarter);
+}
+
+VV_INLINE int32x4_t quarter_of(const vv_lanes *v, int quarter) {
+    return vld1q_s32((const int32_t *)v + 4 * quarter);
+}
+
+VV_INLINE void block_quarter(const struct vv_panel *p, int quarter, bool offset, int shift,
+                             size_t values, const struct vv_panel_row *x, int n,
+                             float (*total)[VV_PANEL_ROWS]) {
+    float32x4_t s[4];
+    for (int i = 0; i < n; i++) {
+        s[i] = vdupq_n_f32(0.0f);
+    }
+    for (size_t b = 0; b < values / 32; b++) {
+        int32x4_t t[4];
+        group_dots(p->w + 8 * b, quarter, shift, 8, x, 32 * (int)b, n, t);
+        float32x4_t d = float_quarter(&p->d[b], quarter), m = float_quarter(&p->m[b], quarter);
+        for (int i = 0; i < n; i++) {
+            s[i] = vfmaq_f32(s[i], vmulq_n_f32(d, x[i].scale[b]), vcvtq_f32_s32(t[i]));
+            if (offset) {
+                s[i] = vfmaq_f32(s[i], vmulq_n_f32(m, x[i].scale[b]), vdupq_n_f32(x[i].sum[b]));
+            }
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        float *to = total[i] + 4 * quarter;
+        vst1q_f32(to, vaddq_f32(vld1q_f32(to), s[i]));
+    }
+}
+
+VV_INLINE void super_quarter(const struct vv_panel *p, int quarter, int groups, bool offset,
+                             int shift, const struct vv_panel_row *x, int n,
+                             float (*total)[VV_PANEL_ROWS]) {
+    int32x4_t sum[4];
+    for (int i = 0; i < n; i++) {
+        sum[i] = vdupq_n_s32(0);
+    }
+    for (int g = 0; g < groups; g++) {
+        int32x4_t t[4];
+        int steps = 32 / groups;
+        group_dots(p->w + steps * g, quarter, shift, steps, x, 128 / groups * g, n, t);
+        for (int i = 0; i < n; i++) {
+            sum[i] = vmlaq_s32(sum[i], t[i], quarter_of(&p->scale[g], quarter));
+        }
+    }
+    float32x4_t d = float_quarter(&p->d[0], quarter), m = float_quarter(&p->m[0], quarter);
+    for (int i = 0; i < n; i++) {
+        float32x4_t s = vmulq_f32(vmulq_n_f32(d, x[i].scale[0]), vcvtq_f32_s32(sum[i]));
+        if (offset) {
+            int32x4_t j = vdupq_n_s32(0);
+            for (int k = 0; k < 4; k++) { /* a pair: the low half, then the high one */
+                int32x4_t pair = quarter_of(&p->pair[k], quarter);
+                j = vmlaq_n_s32(j, vshrq_n_s32(vshlq_n_s32(pair, 16), 16), x[i].sum16[2 * k]);
+                j = vmlaq_n_s32(j, vshrq_n_s32(pair, 16), x[i].sum16[2 * k + 1]);
+            }
+            s = vfmsq_f32(s, vmulq_n_f32(m, x[i].scale[0]), vcvtq_f32_s32(j));
+        }
+        float *to = total[i] + 4 * quarter;
+        vst1q_f32(to, vaddq_f32(vld1q_f32(to), s));
+    }
+}
+
+/* Rows in fours, then what is left, all quarters of the weight rows: loops over rows are unrolled. */
+#define DOTS(name, CALL)                                                                           \
+    static void name(const struct vv_panel *p, const struct vv_panel_format *f, size_t values,     \
+                     const struct vv_panel_row *x, size_t n, float (*total)[VV_PANEL_ROWS]) {      \
+        (void)f;                                                                                   \
+        (void)values;                                                                              \
+        for (int quarter = 0; quarter < 4; quarter++) {                                            \
+            size_t i = 0;                                                                          \
+            for (; i + 4 <= n; i += 4) {                                                           \
+                CALL(4);                                                                           \
+            }                                                                                      \
+            if (i + 2 <= n) {                                                                      \
+                CALL(2);                                                                           \
+                i += 2;                                                                            \
+            }                                                                                      \
+            if (i < n) {                                                                           \
+                CALL(1);                                                                           \
+            }                                                                                      \
+        }                                                                                          \
+    }
+#define BLOCK(k) block_quarter(p, quarter, false, f->shift, values, x + i, k, total + i)
+#define BLOCK_OFFSET(k) block_quarter(p, quarter, true, 0, values, x + i, k, total + i)
+#define SUPER_4_OFFSET(k) super_quarter(p, quarter, 4, true, 0, x + i, k, total + i)
+#define SUPER_8(k) super_quarter(p, quarter, 8, false, f->shift, x + i, k, total + i)
+#define SUPER_8_OFFSET(k) super_quarter(p, quarter, 8, true, 0, x + i, k, total + i)
+DOTS(block, BLOCK)
+DOTS(block_offset, BLOCK_OFFSET)
+DOTS(super_4_offset, SUPER_4_OFFSET)
+DOTS(super_8, SUPER_8)
+DOTS(super_8_offset, SUPER_8_OFFSET)
+
+#define KERNEL(set)                                                                                \
+    const struct vv_panel_kernel vv_panel_kernel_##set = {                                         \
+        .fill = vv_panel_fill_neon,                                                                \
+        .dots = {[VV_PANEL_BLOCK] = block,                                                         \
+                 [VV_PANEL_BLOCK_OFFSET] = block_offset,                                           \
+                 [VV_PANEL_SUPER_4_OFFSET] = super_4_offset,                                       \
+                 [VV_PANEL_SUPER_8] = super_8,                                                     \
+                 [VV_PANEL_SUPER_8_OFFSET] = super_8_offset},                                      \
+        .rows_dot = vv_rows_dot,                                                                   \
+    }
