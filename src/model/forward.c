@@ -81,7 +81,6 @@ struct vv_planes vv_prepare(struct vv_forward *f, struct vv_input *input,
                             struct vv_weight *const *weights, size_t count, const char *what, ...) {
     VV_TEXT(text, what);
     struct vv_planes *all = &input->planes, made = {.width = all->width, .x = input->x};
-    made.panel_rows = input->capacity;
     if (f->float_activations) {
         made.float_only = true;
         return made;

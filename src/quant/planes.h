@@ -35,11 +35,10 @@ struct vv_planes {
     int8_t *fine_q;        /* [rows][width] */
     float *fine_scale;     /* [rows][width / 32] */
     int16_t *fine_sum16;   /* [rows][width / 16] */
-    /* The same segment by segment, [segments][panel_rows], for kernels that take several rows at
-     * once; or NULL. */
+    /* The same segment by segment, [segments][rows of the window], for kernels that take several
+     * rows at once; or NULL. */
     struct vv_panel_row *coarse_panel, *fine_panel;
-    size_t panel_rows; /* from one segment to the next */
-    bool float_only;   /* validation mode: weights are decoded, planes are not looked at */
+    bool float_only; /* validation mode: weights are decoded, planes are not looked at */
 };
 
 /* Scales of a row of `width` values with one for each `unit`. */

@@ -76,12 +76,13 @@ static int up_stretch(const void *args, const struct stretch *s) {
     for (size_t i = 0; i < s->pairs; i++) {
         row[i] = s->pair[i] / (int32_t)a->used;
     }
-    struct vv_taken u =
-        vv_take_rows(vv_panel_format(a->gate->type), &a->u, row, 0, s->pairs, &room);
+    struct vv_taken u = vv_take_rows(vv_panel_format(a->gate->type), &a->u, vv_rows(a->rows), row,
+                                     0, s->pairs, &room);
     vv_taken_products(kernel, a->gate, s->expert, s->output, s->count, &u, a->h + s->output,
                       a->hidden, s->pair);
     if (a->up->type != a->gate->type) {
-        u = vv_take_rows(vv_panel_format(a->up->type), &a->u, row, 0, s->pairs, &room);
+        u = vv_take_rows(vv_panel_format(a->up->type), &a->u, vv_rows(a->rows), row, 0, s->pairs,
+                         &room);
     }
     for (size_t at = 0; at < s->count; at += COLUMNS) {
         size_t n = s->count - at < COLUMNS ? s->count - at : COLUMNS;
@@ -103,8 +104,8 @@ int VV_ISA(vv_expert_up_panels)(const void *args, size_t begin, size_t end) {
 static int down_stretch(const void *args, const struct stretch *s) {
     const struct vv_expert_down *a = args;
     struct vv_taken_room room;
-    struct vv_taken h =
-        vv_take_rows(vv_panel_format(a->down->type), &a->h, s->pair, 0, s->pairs, &room);
+    struct vv_taken h = vv_take_rows(vv_panel_format(a->down->type), &a->h,
+                                     vv_rows(a->rows) * a->used, s->pair, 0, s->pairs, &room);
     bool finite = true;
     vv_taken_products(&VV_ISA(vv_panel_kernel), a->down, s->expert, s->output, s->count, &h,
                       a->y + s->output, a->width, s->pair);

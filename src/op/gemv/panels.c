@@ -8,7 +8,8 @@ int VV_ISA(vv_gemv_panels)(const void *args, size_t begin, size_t end) {
     const struct vv_gemv *a = args;
     size_t rows = vv_rows(a->rows), count = end - begin;
     float *y = a->y + begin;
-    vv_products(&VV_ISA(vv_panel_kernel), a->weight, 0, begin, count, &a->x, 0, rows, y, a->y_row);
+    vv_products(&VV_ISA(vv_panel_kernel), a->weight, 0, begin, count, &a->x, rows, 0, rows, y,
+                a->y_row);
     for (size_t r = 0; r < rows; r++, y += a->y_row) {
         if (a->weight->scale) {
             for (size_t i = 0; i < count; i++) {

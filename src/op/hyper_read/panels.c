@@ -10,10 +10,10 @@
 /* y[row][count] = outputs first … of the weight, its separate scale applied; false where one is not
  * finite. */
 static bool products(const struct vv_weight *w, size_t first, size_t count,
-                     const struct vv_planes *x, size_t from_row, size_t rows, float *y,
+                     const struct vv_planes *x, size_t all, size_t from_row, size_t rows, float *y,
                      size_t y_row) {
     bool finite = true;
-    vv_products(&VV_ISA(vv_panel_kernel), w, 0, first, count, x, from_row, rows, y, y_row);
+    vv_products(&VV_ISA(vv_panel_kernel), w, 0, first, count, x, all, from_row, rows, y, y_row);
     for (size_t r = 0; r < rows; r++, y += y_row) {
         if (w->scale) {
             for (size_t i = 0; i < count; i++) {
@@ -29,7 +29,7 @@ static bool products(const struct vv_weight *w, size_t first, size_t count,
 static int down(const struct vv_hyper_down *a, size_t first, size_t count) {
     size_t rows = vv_rows(a->rows), rank = a->down->rows;
     float *y = a->a + first, divisor = (float)a->streams;
-    if (!products(a->down, first, count, &a->h, 0, rows, y, rank)) {
+    if (!products(a->down, first, count, &a->h, rows, 0, rows, y, rank)) {
         return VV_ERROR_NOT_FINITE;
     }
     for (size_t r = 0; r < rows; r++, y += rank) {
@@ -43,7 +43,7 @@ static int down(const struct vv_hyper_down *a, size_t first, size_t count) {
 static int inject(const struct vv_hyper_down *a, size_t first, size_t count) {
     size_t rows = vv_rows(a->rows);
     float *y = a->gamma + first, divisor = (float)a->streams;
-    if (!products(a->inject, first, count, &a->h, 0, rows, y, a->streams)) {
+    if (!products(a->inject, first, count, &a->h, rows, 0, rows, y, a->streams)) {
         return VV_ERROR_NOT_FINITE;
     }
     for (size_t r = 0; r < rows; r++, y += a->streams) {
@@ -72,7 +72,8 @@ enum { ROWS = 64, COLUMNS = 64 };
 static int up_piece(const struct vv_hyper_up *a, size_t first, size_t rows, size_t at, size_t n) {
     float u[ROWS][COLUMNS] = {{0}}, m[ROWS][COLUMNS], divisor = (float)a->streams;
     for (size_t s = 0; s < a->streams; s++) {
-        if (!products(a->up, s * a->width + at, n, &a->a, first, rows, m[0], COLUMNS)) {
+        if (!products(a->up, s * a->width + at, n, &a->a, vv_rows(a->rows), first, rows, m[0],
+                      COLUMNS)) {
             return VV_ERROR_NOT_FINITE;
         }
         for (size_t r = 0; r < rows; r++) {

@@ -2,9 +2,8 @@
 
 struct vv_planes vv_check_planes(struct vv_check *check, const float *x, size_t rows, size_t width,
                                  unsigned sets) {
-    struct vv_planes p = {.width = width, .x = x, .panel_rows = rows + vv_check_below(check, 3)};
-    size_t segments = vv_plane_scales(width, VV_COARSE_UNIT);
-    size_t panel = ((segments - 1) * p.panel_rows + rows) * sizeof(struct vv_panel_row);
+    struct vv_planes p = {.width = width, .x = x};
+    size_t panel = rows * vv_plane_scales(width, VV_COARSE_UNIT) * sizeof(struct vv_panel_row);
     bool panels = vv_check_below(check, 2) == 0;
     if (sets & VV_PLANES_COARSE) {
         p.coarse_q = vv_check_memory(check, rows * width);

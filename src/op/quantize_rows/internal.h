@@ -23,8 +23,9 @@ static inline struct vv_row_segment vv_row_segment(size_t width, size_t unit) {
 }
 
 /* The segment for panels, where they are asked for, when its planes are made. */
-static inline void vv_panel_rows_of(const struct vv_planes *p, struct vv_row_segment s) {
-    size_t at = s.segment * p->panel_rows + s.row;
+static inline void vv_panel_rows_of(const struct vv_planes *p, size_t rows,
+                                    struct vv_row_segment s) {
+    size_t at = s.segment * rows + s.row;
     if (p->coarse_panel) {
         vv_coarse_panel_row(p, s.row, s.segment, &p->coarse_panel[at]);
     }

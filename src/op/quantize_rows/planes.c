@@ -17,22 +17,6 @@ static size_t add(struct vv_buffer *out, size_t n, const void *at, size_t bytes,
     return n + 1;
 }
 
-/* Rows of a segment that the window doesn't have stay as they are. */
-static size_t add_panel(struct vv_buffer *out, size_t n, const struct vv_planes *p,
-                        const struct vv_panel_row *at, size_t rows, bool written) {
-    if (!at) {
-        return n;
-    }
-    size_t segments = vv_plane_scales(p->width, VV_COARSE_UNIT);
-    size_t bytes = ((segments - 1) * p->panel_rows + rows) * sizeof *at;
-    if (out) {
-        out[n] = !written                ? vv_reads(at, bytes)
-                 : rows == p->panel_rows ? vv_writes(at, bytes)
-                                         : vv_updates(at, bytes);
-    }
-    return n + 1;
-}
-
 size_t vv_planes_buffers(const struct vv_planes *planes, unsigned sets, size_t rows, bool written,
                          struct vv_buffer *out) {
     const struct vv_planes *p = planes;
@@ -46,13 +30,17 @@ size_t vv_planes_buffers(const struct vv_planes *planes, unsigned sets, size_t r
         n = add(out, n, p->coarse_q, values * sizeof *p->coarse_q, written);
         n = add(out, n, p->coarse_scale, coarse * sizeof *p->coarse_scale, written);
         n = add(out, n, p->coarse_sum16, sums * sizeof *p->coarse_sum16, written);
-        n = add_panel(out, n, p, p->coarse_panel, rows, written);
+        if (p->coarse_panel) {
+            n = add(out, n, p->coarse_panel, coarse * sizeof *p->coarse_panel, written);
+        }
     }
     if (sets & VV_PLANES_FINE) {
         n = add(out, n, p->fine_q, values * sizeof *p->fine_q, written);
         n = add(out, n, p->fine_scale, fine * sizeof *p->fine_scale, written);
         n = add(out, n, p->fine_sum16, sums * sizeof *p->fine_sum16, written);
-        n = add_panel(out, n, p, p->fine_panel, rows, written);
+        if (p->fine_panel) {
+            n = add(out, n, p->fine_panel, coarse * sizeof *p->fine_panel, written);
+        }
     }
     return n;
 }

@@ -110,13 +110,15 @@ static bool quantise_fine(const struct vv_planes *p, struct vv_row_segment s) {
 }
 
 int VV_ISA(vv_quantize_rows_portable)(const void *args, size_t begin, size_t end) {
-    const struct vv_planes *p = &((const struct vv_quantize_rows *)args)->planes;
+    const struct vv_quantize_rows *a = args;
+    const struct vv_planes *p = &a->planes;
+    size_t rows = vv_rows(a->rows);
     for (size_t u = begin; u < end; u++) {
         struct vv_row_segment s = vv_row_segment(p->width, u);
         if ((p->coarse_q && !quantise_coarse(p, s)) || (p->fine_q && !quantise_fine(p, s))) {
             return VV_ERROR_NOT_FINITE;
         }
-        vv_panel_rows_of(p, s);
+        vv_panel_rows_of(p, rows, s);
     }
     return VV_OK;
 }

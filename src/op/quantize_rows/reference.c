@@ -30,7 +30,9 @@ static int unit(const float *x, size_t n, int8_t *q, float *scale, int16_t *sum1
 }
 
 int vv_quantize_rows_reference(const void *args, size_t begin, size_t end) {
-    const struct vv_planes *p = &((const struct vv_quantize_rows *)args)->planes;
+    const struct vv_quantize_rows *a = args;
+    const struct vv_planes *p = &a->planes;
+    size_t rows = vv_rows(a->rows);
     size_t segments = vv_plane_scales(p->width, VV_COARSE_UNIT);
     for (size_t u = begin; u < end; u++) {
         struct vv_row_segment s = vv_row_segment(p->width, u);
@@ -47,7 +49,7 @@ int vv_quantize_rows_reference(const void *args, size_t begin, size_t end) {
         if (error != VV_OK) {
             return error;
         }
-        vv_panel_rows_of(p, s);
+        vv_panel_rows_of(p, rows, s);
     }
     return VV_OK;
 }

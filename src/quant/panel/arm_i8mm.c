@@ -40,8 +40,8 @@ VV_INLINE void group_dots(const vv_lanes *w, int quarter, int shift, int steps,
         int8x16_t rows01 = vreinterpretq_s8_s32(vzip1q_s32(a, b));
         int8x16_t rows23 = vreinterpretq_s8_s32(vzip2q_s32(a, b));
         for (int i = 0; i < n / 2; i++) {
-            int8x16_t q = vcombine_s8(vld1_s8(x[2 * i].q + at + 4 * k),
-                                      vld1_s8(x[2 * i + 1].q + at + 4 * k));
+            int8x16_t q =
+                vcombine_s8(vld1_s8(x[2 * i].q + at + 4 * k), vld1_s8(x[2 * i + 1].q + at + 4 * k));
             first[i] = vmmlaq_s32(first[i], rows01, q);
             second[i] = vmmlaq_s32(second[i], rows23, q);
         }

@@ -77,10 +77,11 @@ VV_INLINE void super_quarter(const struct vv_panel *p, int quarter, int groups, 
     }
 }
 
-/* Rows in fours, then what is left, all quarters of the weight rows: loops over rows are unrolled. */
+/* Rows in fours, then what is left, all quarters of the weight rows: loops over rows are unrolled.
+ */
 #define DOTS(name, CALL)                                                                           \
     static void name(const struct vv_panel *p, const struct vv_panel_format *f, size_t values,     \
-                     const struct vv_panel_row *x, size_t n, float (*total)[VV_PANEL_ROWS]) {      \
+                     const struct vv_panel_row *x, size_t n, float(*total)[VV_PANEL_ROWS]) {       \
         (void)f;                                                                                   \
         (void)values;                                                                              \
         for (int quarter = 0; quarter < 4; quarter++) {                                            \

@@ -57,20 +57,20 @@ static bool is_fine(const struct vv_panel_format *f) {
 }
 
 struct vv_taken vv_take_rows(const struct vv_panel_format *format, const struct vv_planes *x,
-                             const int32_t *row, size_t first, size_t n,
+                             size_t all, const int32_t *row, size_t first, size_t n,
                              struct vv_taken_room *room) {
     bool fine = is_fine(format);
     size_t segments = (x->width + 127) / 128;
     const struct vv_panel_row *panel = fine ? x->fine_panel : x->coarse_panel;
     if (panel && !row) {
-        return (struct vv_taken){format, panel + first, n, x->panel_rows};
+        return (struct vv_taken){format, panel + first, n, all};
     }
     for (size_t i = 0; i < n; i++) {
         size_t from = row ? (size_t)row[i] : first + i;
         for (size_t s = 0; s < segments; s++) {
             struct vv_panel_row *to = &room->row[s * n + i];
             if (panel) {
-                *to = panel[s * x->panel_rows + from];
+                *to = panel[s * all + from];
             } else if (fine) {
                 vv_fine_panel_row(x, from, s, to);
             } else {
@@ -145,7 +145,7 @@ static void other_products(const struct vv_panel_kernel *kernel, const struct vv
 }
 
 void vv_products(const struct vv_panel_kernel *kernel, const struct vv_weight *w, size_t slice,
-                 size_t first, size_t count, const struct vv_planes *x, size_t from_row,
+                 size_t first, size_t count, const struct vv_planes *x, size_t all, size_t from_row,
                  size_t rows, float *y, size_t y_row) {
     const struct vv_panel_format *f = vv_panel_format(w->type);
     size_t most = vv_taken_most(w->width);
@@ -157,7 +157,7 @@ void vv_products(const struct vv_panel_kernel *kernel, const struct vv_weight *w
     most = (is_fine(f) ? x->fine_panel : x->coarse_panel) ? rows : most;
     for (size_t i = 0; i < rows; i += most) {
         size_t n = rows - i < most ? rows - i : most;
-        struct vv_taken taken = vv_take_rows(f, x, NULL, from_row + i, n, &room);
+        struct vv_taken taken = vv_take_rows(f, x, all, NULL, from_row + i, n, &room);
         vv_taken_products(kernel, w, slice, first, count, &taken, y + i * y_row, y_row, NULL);
     }
 }

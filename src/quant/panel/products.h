@@ -20,10 +20,10 @@ struct vv_taken_room {
 /* How many rows of `width` values fit; 0: none, the width is too large. */
 size_t vv_taken_most(size_t width);
 
-/* Rows row[0] … row[n - 1] of x; `row` NULL: first, first + 1, …, which lie as they should where x
- * has panels of its own, and then there may be any number. */
+/* Rows row[0] … row[n - 1] of the `all` rows of x; `row` NULL: first, first + 1, …, which lie as
+ * they should where x has panels of its own, and then there may be any number. */
 struct vv_taken vv_take_rows(const struct vv_panel_format *format, const struct vv_planes *x,
-                             const int32_t *row, size_t first, size_t n,
+                             size_t all, const int32_t *row, size_t first, size_t n,
                              struct vv_taken_room *room);
 
 /*
@@ -36,8 +36,8 @@ void vv_taken_products(const struct vv_panel_kernel *kernel, const struct vv_wei
                        size_t slice, size_t first, size_t count, const struct vv_taken *x, float *y,
                        size_t y_row, const int32_t *to);
 
-/* The same for rows from_row … from_row + rows - 1 of x, any number of them, and weights of any
- * format. */
+/* The same for rows from_row … from_row + rows - 1 of the `all` rows of x, any number of them, and
+ * weights of any format. */
 void vv_products(const struct vv_panel_kernel *kernel, const struct vv_weight *w, size_t slice,
-                 size_t first, size_t count, const struct vv_planes *x, size_t from_row,
+                 size_t first, size_t count, const struct vv_planes *x, size_t all, size_t from_row,
                  size_t rows, float *y, size_t y_row);
