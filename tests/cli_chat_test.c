@@ -314,9 +314,10 @@ static int end_talk(struct talk *talk) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-/* A terminal is to be as it was. */
+/* A terminal is to be as it was, and a shell's prompt to begin a line. */
 static int end_terminal(struct talk *talk) {
     struct termios after;
+    assert_true(talk->length > 0 && talk->seen[talk->length - 1] == '\n');
     assert_int_equal(tcgetattr(talk->in, &after), 0);
     assert_int_equal(after.c_lflag, talk->before.c_lflag);
     assert_int_equal(after.c_iflag, talk->before.c_iflag);

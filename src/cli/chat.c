@@ -184,8 +184,6 @@ static bool ends_at_prompt(const struct chat *chat, bool *again) {
     if (interrupt_take() != SIGINT || !chat->terminal || *again) {
         return true;
     }
-    output_write("\n", 1);
-    output_flush();
     report("once more, or Ctrl-D, to leave");
     *again = true;
     return false;
@@ -206,6 +204,10 @@ static int talk(struct chat *chat) {
         free(typed.text.at);
         if (code == EXIT_INTERRUPTED) {
             return code;
+        }
+        if (end != LINE_READ && chat->terminal) {
+            output_write("\n", 1); /* what follows begins a line */
+            output_flush();
         }
         if (end == LINE_INTERRUPTED && ends_at_prompt(chat, &again)) {
             return EXIT_INTERRUPTED;
