@@ -353,9 +353,9 @@ static void check_products(struct vv_check *check) {
             check_down(check, types[t], ragged, 5, rows, experts, used, false);
         }
         int other = types[(t + 1) % TYPES], mixed = vv_format(other)->block_values == 256 ? 512 : 0;
-        check_up(check, types[t], types[t], wide, 8, 9, 16, 4, true);
+        check_up(check, types[t], types[t], wide, 35, 9, 16, 4, true); /* panels have 16 */
         check_up(check, types[t], other, mixed ? 512 : wide == 320 ? 320 : 512, 6, 7, 8, 3, true);
-        check_down(check, types[t], wide, 9, 6, 16, 4, true);
+        check_down(check, types[t], wide, 33, 6, 16, 4, true);
     }
     check_up(check, VV_TYPE_Q8_0, VV_TYPE_Q8_0, 64, 2, 130, 2, 2, false); /* 130 pairs an expert */
     check_down(check, VV_TYPE_Q8_0, 64, 2, 130, 2, 2, false);
