@@ -595,6 +595,38 @@ int varve_bench_model(const struct varve_model *model, const struct varve_sessio
                       const struct varve_bench_options *options, struct varve_bench_facts *facts,
                       struct varve_error *error);
 
+/* One variant of an operation on one shape. */
+struct varve_bench_line {
+    const char *operation, *variant, *shape;
+    uint32_t rows;
+    const double *seconds; /* [rounds] of a call */
+    size_t rounds;
+    double bytes;      /* that a call reads and writes */
+    double operations; /* that it computes, a product and its addition being two; 0: not told */
+    bool int8;         /* they are on 8-bit integers, else on floats */
+};
+struct varve_bench_lines_options {
+    const char *const *names; /* [name_count] operations or their folders; none: all */
+    size_t name_count;
+    const char *variant, *shape; /* only names that contain this; NULL: all but the references */
+    const uint32_t *rows;        /* [row_count] rows of a window */
+    size_t row_count;
+    uint32_t rounds;  /* 1 to VARVE_SAMPLES_MAX */
+    uint32_t threads; /* 0: physical cores this process may use */
+    const char *isa;  /* as in struct varve_session_options */
+    uint64_t seed;
+    bool (*going_on)(void *context); /* asked before each round: false ends; or NULL */
+    void (*line)(void *context, const struct varve_bench_line *line);
+    void *context; /* of both */
+};
+/*
+ * Times operations on shapes of released models, with random weights of more bytes than the caches
+ * hold. In every round all variants of a case run one after another, each as many calls as take
+ * some milliseconds, on all threads; then `line` gets one of each.
+ */
+int varve_bench_operations(const struct varve_bench_lines_options *options,
+                           struct varve_error *error);
+
 #ifdef __cplusplus
 }
 #endif
