@@ -627,6 +627,37 @@ struct varve_bench_lines_options {
 int varve_bench_operations(const struct varve_bench_lines_options *options,
                            struct varve_error *error);
 
+enum { VARVE_PAIRS_MAX = 24 };
+struct varve_ab_options {
+    /* What is compared. Only what a session computes and how counts: context, slots and logits are
+     * set by the prompt. */
+    const struct varve_session_options *a, *b;
+    const int32_t *prompt; /* [prompt_count], 1 or more */
+    size_t prompt_count;
+    uint32_t generate; /* tokens, greedily */
+    uint32_t rounds;   /* 1 to VARVE_PAIRS_MAX */
+    varve_progress progress;
+    void *context;
+};
+struct varve_ab_times {
+    double prompt_ms[VARVE_PAIRS_MAX]; /* [rounds] */
+    double generate_ms[VARVE_PAIRS_MAX];
+};
+struct varve_ab_result {
+    struct varve_ab_times a, b;
+    /* How often chance alone would make sums of times as different: of all ways to swap a and b
+     * within rounds the share that does (exact permutation test). */
+    double prompt_p, generate_p;
+    bool equal;     /* the same tokens came in every round */
+    size_t differs; /* else the first that was another, from 0; nothing was measured after it */
+};
+/*
+ * Alternates two settings on one prompt in one process: each reads it and generates, in every
+ * round, the one first and then the other. A round that isn't counted comes before.
+ */
+int varve_ab(const struct varve_model *model, const struct varve_ab_options *options,
+             struct varve_ab_result *result, struct varve_error *error);
+
 #ifdef __cplusplus
 }
 #endif
