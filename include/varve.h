@@ -601,6 +601,69 @@ int varve_bench_model(const struct varve_model *model, const struct varve_sessio
                       const struct varve_bench_options *options, struct varve_bench_facts *facts,
                       struct varve_error *error);
 
+/* One variant of an operation on one shape. */
+struct varve_bench_line {
+    const char *operation, *variant, *shape;
+    uint32_t rows;
+    const double *seconds; /* [rounds] of a call */
+    size_t rounds;
+    double bytes;      /* that a call reads and writes */
+    double operations; /* that it computes, a product and its addition being two; 0: not told */
+    bool int8;         /* they are on 8-bit integers, else on floats */
+};
+struct varve_bench_lines_options {
+    const char *const *names; /* [name_count] operations or their folders; none: all */
+    size_t name_count;
+    const char *variant, *shape; /* only names that contain this; NULL: all but the references */
+    const uint32_t *rows;        /* [row_count] rows of a window */
+    size_t row_count;
+    uint32_t rounds;  /* 1 to VARVE_SAMPLES_MAX */
+    uint32_t threads; /* 0: physical cores this process may use */
+    const char *isa;  /* as in struct varve_session_options */
+    uint64_t seed;
+    bool (*going_on)(void *context); /* asked before each round: false ends; or NULL */
+    void (*line)(void *context, const struct varve_bench_line *line);
+    void *context; /* of both */
+};
+/*
+ * Times operations on shapes of released models, with random weights of more bytes than the caches
+ * hold. In every round all variants of a case run one after another, each as many calls as take
+ * some milliseconds, on all threads; then `line` gets one of each.
+ */
+int varve_bench_operations(const struct varve_bench_lines_options *options,
+                           struct varve_error *error);
+
+enum { VARVE_PAIRS_MAX = 24 };
+struct varve_ab_options {
+    /* What is compared. Only what a session computes and how counts: context, slots and logits are
+     * set by the prompt. */
+    const struct varve_session_options *a, *b;
+    const int32_t *prompt; /* [prompt_count], 1 or more */
+    size_t prompt_count;
+    uint32_t generate; /* tokens, greedily */
+    uint32_t rounds;   /* 1 to VARVE_PAIRS_MAX */
+    varve_progress progress;
+    void *context;
+};
+struct varve_ab_times {
+    double prompt_ms[VARVE_PAIRS_MAX]; /* [rounds] */
+    double generate_ms[VARVE_PAIRS_MAX];
+};
+struct varve_ab_result {
+    struct varve_ab_times a, b;
+    /* How often chance alone would make sums of times as different: of all ways to swap a and b
+     * within rounds the share that does (exact permutation test). */
+    double prompt_p, generate_p;
+    bool equal;     /* the same tokens came in every round */
+    size_t differs; /* else the first that was another, from 0; nothing was measured after it */
+};
+/*
+ * Alternates two settings on one prompt in one process: each reads it and generates, in every
+ * round, the one first and then the other. A round that isn't counted comes before.
+ */
+int varve_ab(const struct varve_model *model, const struct varve_ab_options *options,
+             struct varve_ab_result *result, struct varve_error *error);
+
 #ifdef __cplusplus
 }
 #endif

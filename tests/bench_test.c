@@ -253,6 +253,70 @@ static void bytes_of_a_token_leave_out_idle_experts(void **state) {
     close_model(&o);
 }
 
+/* ---- operations ---- */
+
+struct lines {
+    size_t count;
+};
+
+static void on_line(void *context, const struct varve_bench_line *line) {
+    struct lines *lines = context;
+    assert_true(line->rows == 3 && line->rounds == 2);
+    assert_true(line->bytes > 0 && line->seconds[0] > 0 && line->seconds[1] > 0);
+    lines->count++;
+}
+
+/* Every folder's cases can be built and run: no variant fails on them. */
+static void all_operations_can_be_measured(void **state) {
+    (void)state;
+    static const uint32_t rows[] = {3};
+    static const struct {
+        const char *name, *shape; /* one of those that are alike */
+    } cases[] = {{"attend", "512"},    {"expert_up", "Q8_0"}, {"expert_down", "Q8_0"},
+                 {"gdn_step", NULL},   {"hyper_read", NULL},  {"quantize_rows", NULL},
+                 {"rms_norm", NULL},   {"route", NULL},       {"index_score", "8k"},
+                 {"gemv", "ssm_alpha"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct lines lines = {0};
+        struct varve_error error;
+        const struct varve_bench_lines_options options = {
+            .names = &cases[i].name,
+            .name_count = 1,
+            .variant = "portable_avx", /* those that are not too slow */
+            .shape = cases[i].shape,
+            .rows = rows,
+            .row_count = 1,
+            .rounds = 2,
+            .threads = 2,
+            .seed = 1,
+            .line = on_line,
+            .context = &lines,
+        };
+        assert_int_equal(varve_bench_operations(&options, &error), 0);
+    }
+}
+
+static void unknown_operations_are_refused(void **state) {
+    (void)state;
+    static const uint32_t rows[] = {1};
+    static const char *const names[] = {"rms_norm", "rms"};
+    struct lines lines = {0};
+    struct varve_error error;
+    struct varve_bench_lines_options options = {.names = names,
+                                                .name_count = 2,
+                                                .rows = rows,
+                                                .row_count = 1,
+                                                .rounds = 1,
+                                                .line = on_line,
+                                                .context = &lines};
+    assert_int_equal(varve_bench_operations(&options, &error), VARVE_ERROR_INVALID);
+    message_has(&error, WORDS("\"rms\"", "gemv"));
+    options.name_count = 1;
+    options.rounds = 0;
+    assert_int_equal(varve_bench_operations(&options, &error), VARVE_ERROR_INVALID);
+    assert_int_equal(lines.count, 0);
+}
+
 static void ceilings_are_found(void **state) {
     (void)state;
     struct varve_ceilings c;
@@ -273,6 +337,8 @@ int main(void) {
         cmocka_unit_test(what_cannot_be_measured_is_refused),
         cmocka_unit_test(a_measurement_ends_when_progress_says_so),
         cmocka_unit_test(bytes_of_a_token_leave_out_idle_experts),
+        cmocka_unit_test(all_operations_can_be_measured),
+        cmocka_unit_test(unknown_operations_are_refused),
         cmocka_unit_test(ceilings_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

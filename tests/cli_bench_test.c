@@ -69,6 +69,66 @@ static void c195_the_table_has_cold_and_repeated_figures(void **state) {
     command_free(&r);
 }
 
+/* ---- operations ---- */
+
+#define NORM "bench", "rms_norm", "--shape", "index queries", "--rows", "1,2", "--rounds", "2"
+
+static void operations_have_a_line_for_each_variant_and_rows(void **state) {
+    (void)state;
+    struct command_result r = varve(NORM, "--variant", "rms_norm/", "--json");
+    assert_int_equal(r.code, 0);
+    assert_string_equal(r.err, "");
+    int rows_seen[3] = {0}, references = 0;
+    for (char *line = strtok(r.out, "\n"); line; line = strtok(NULL, "\n")) {
+        json_error_t error;
+        const char *operation, *variant, *shape, *bound;
+        int rows;
+        double bytes, operations, share;
+        json_t *us, *object = json_loads(line, 0, &error);
+        assert_non_null(object);
+        assert_int_equal(json_unpack(object, "{s:s, s:s, s:s, s:i, s:o, s:F, s:F, s:F, s:s !}",
+                                     "operation", &operation, "variant", &variant, "shape", &shape,
+                                     "rows", &rows, "us", &us, "bytes", &bytes, "operations",
+                                     &operations, "share", &share, "bound", &bound),
+                         0);
+        assert_string_equal(operation, "rms_norm");
+        assert_non_null(strstr(shape, "index queries"));
+        assert_true(rows == 1 || rows == 2);
+        rows_seen[rows]++;
+        references += strcmp(variant, "rms_norm/reference") == 0;
+        assert_int_equal(json_array_size(us), 2);
+        /* 4 groups of 128 floats in and out, and their weight. */
+        assert_true(bytes == rows * 2 * 4 * 128 * 4 + 128 * 4);
+        assert_true(share > 0);
+        json_decref(object);
+    }
+    assert_true(rows_seen[1] >= 2 && rows_seen[1] == rows_seen[2]);
+    assert_int_equal(references, 2); /* measured, since they were asked for */
+    command_free(&r);
+}
+
+static void operations_in_other_forms(void **state) {
+    (void)state;
+    struct command_result r = varve(NORM);
+    assert_int_equal(r.code, 0);
+    assert_non_null(strstr(r.out, "least us"));
+    assert_non_null(strstr(r.out, "rms_norm/portable"));
+    assert_null(strstr(r.out, "rms_norm/reference"));
+    assert_non_null(strstr(r.out, "at most, with "));
+    command_free(&r);
+    r = varve(NORM, "--csv");
+    assert_int_equal(r.code, 0);
+    assert_ptr_equal(strstr(r.out, "operation,variant,shape,rows,"), r.out);
+    assert_non_null(strstr(r.out, "\nrms_norm,rms_norm/portable,\"Qwen"));
+    command_free(&r);
+    r = varve(NORM, "--svg");
+    assert_int_equal(r.code, 0);
+    assert_ptr_equal(strstr(r.out, "<svg "), r.out);
+    assert_non_null(strstr(r.out, "rms_norm/portable</text>"));
+    assert_string_equal(r.out + r.out_length - 7, "</svg>\n");
+    command_free(&r);
+}
+
 /* By default nothing is measured that a small model is not made for. */
 static void defaults_fit_the_model(void **state) {
     (void)state;
@@ -82,11 +142,16 @@ static void defaults_fit_the_model(void **state) {
 
 static void wrong_use_is_told(void **state) {
     (void)state;
-    command_refuses(varve("bench"), 2, WORDS("varve bench model -m FILE"));
-    command_refuses(varve("bench", "models"), 2, WORDS("varve bench model"));
+    command_refuses(varve("bench", "models"), 1, WORDS("\"models\"", "gemv", "rms_norm"));
+    command_refuses(varve("bench", "gemv", "--depth", "1"), 2, WORDS("--depth", "bench model"));
+    command_refuses(varve("bench", "model", "--csv"), 2, WORDS("--csv", "operations"));
+    command_refuses(varve("bench", "model", "gemv"), 2, WORDS("\"gemv\""));
+    command_refuses(varve("bench", "gemv", "--csv", "--svg"), 2, WORDS("choose one"));
+    command_refuses(varve("bench", "gemv", "--shape", "no such"), 1, WORDS("nothing is called"));
     command_refuses(varve("bench", "model"), 2, WORDS("-m FILE"));
-    command_refuses(varve("bench", "model", "-m", MODEL, "--rows", "1,17"), 2,
-                    WORDS("--rows", "from 1 to 16", "\"1,17\""));
+    command_refuses(varve("bench", "model", "-m", MODEL, "--rows", "1,17"), 1, WORDS("17", "16"));
+    command_refuses(varve("bench", "model", "-m", MODEL, "--rows", "1,5000"), 2,
+                    WORDS("--rows", "from 1 to 4096", "\"1,5000\""));
     command_refuses(varve("bench", "model", "-m", MODEL, "--depth", "1,,2"), 2, WORDS("--depth"));
     command_refuses(varve("bench", "model", "-m", MODEL, "--depth", "1,"), 2, WORDS("--depth"));
     command_refuses(varve("bench", "model", "-m", MODEL, "--prompt", "0"), 2, WORDS("--prompt"));
@@ -99,6 +164,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(json_has_a_line_for_every_test),
         cmocka_unit_test(c195_the_table_has_cold_and_repeated_figures),
+        cmocka_unit_test(operations_have_a_line_for_each_variant_and_rows),
+        cmocka_unit_test(operations_in_other_forms),
         cmocka_unit_test(defaults_fit_the_model),
         cmocka_unit_test(wrong_use_is_told),
     };

@@ -2,6 +2,7 @@
 #include "api/internal.h"
 #include "registry/operation.h"
 #include "tune/bench_model.h"
+#include "tune/bench_operation.h"
 #include "tune/ceilings.h"
 #include "tune/series.h"
 
@@ -72,4 +73,42 @@ int varve_bench_model(const struct varve_model *model, const struct varve_sessio
             vv_bench_token_bytes(model->file->gguf, model->family, &model->facts)};
     }
     return code;
+}
+
+static void on_line(void *context, const struct vv_bench_line *from) {
+    const struct varve_bench_lines_options *o = context;
+    const struct varve_bench_line line = {from->operation, from->variant,    from->shape,
+                                          from->rows,      from->seconds,    from->rounds,
+                                          from->bytes,     from->operations, from->int8};
+    o->line(o->context, &line);
+}
+
+static bool ask_going_on(void *context) {
+    const struct varve_bench_lines_options *o = context;
+    return !o->going_on || o->going_on(o->context);
+}
+
+int varve_bench_operations(const struct varve_bench_lines_options *options,
+                           struct varve_error *error) {
+    uint32_t features = UINT32_MAX;
+    int code = options->isa ? vv_cpu_level(options->isa, &features, vv_internal(error)) : VV_OK;
+    if (code != VV_OK) {
+        return code;
+    }
+    const struct vv_bench_lines_options o = {
+        .names = options->names,
+        .name_count = options->name_count,
+        .variant = options->variant,
+        .shape = options->shape,
+        .rows = options->rows,
+        .row_count = options->row_count,
+        .rounds = options->rounds,
+        .threads = options->threads,
+        .features = features,
+        .seed = options->seed,
+        .going_on = ask_going_on,
+        .line = on_line,
+        .context = (void *)(uintptr_t)options,
+    };
+    return vv_bench_operations(&o, vv_internal(error));
 }

@@ -2,4 +2,25 @@
 #pragma once
 #include "options.h"
 
+#include <varve.h>
+
 int bench_model(const struct arguments *arguments);
+int bench_operations(const struct arguments *arguments);
+
+/* What a line of an operation comes to. */
+struct bench_rates {
+    double bytes, operations; /* a second, by the least time */
+    double share;             /* of what the machine does at most, by the nearer ceiling */
+    const char *bound;        /* "read", "int8" or "float": that ceiling */
+};
+struct bench_rates bench_rates_of(const struct varve_bench_line *line, double seconds,
+                                  const struct varve_ceilings *ceilings);
+
+/* A plot as SVG on standard output: a bar for each line, as long as its share of the ceiling. */
+struct bench_bar {
+    char label[160];
+    struct bench_rates rates;
+    double seconds;
+    bool first; /* of its case */
+};
+void bench_plot(const struct bench_bar *bars, size_t count, const struct varve_ceilings *ceilings);

@@ -36,6 +36,7 @@ WORDS(SHELLS, "bash", "zsh");
 #define QUANTIZE (1u << COMMAND_quantize)
 #define CHECK (1u << COMMAND_check)
 #define BENCH (1u << COMMAND_bench)
+#define AB (1u << COMMAND_ab)
 #define HELP (1u << COMMAND_help)
 
 const struct option option_table[OPTION_COUNT] = {

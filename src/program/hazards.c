@@ -54,23 +54,8 @@ static bool conflict(const struct touched *a, const struct touched *b, struct vv
     return false;
 }
 
-/* All buffers, and the weights `times`. */
-static size_t listed_bytes(const struct vv_step *s, size_t times) {
-    struct vv_buffer buffers[VV_BUFFERS_MAX];
-    struct vv_weight *weights[VV_WEIGHTS_MAX];
-    size_t n = s->operation->buffers(s->args, buffers), bytes = 0;
-    for (size_t i = 0; i < n; i++) {
-        bytes += buffers[i].bytes * (size_t)(buffers[i].read + buffers[i].written);
-    }
-    n = s->operation->weights ? s->operation->weights(s->args, weights) : 0;
-    for (size_t i = 0; i < n; i++) {
-        bytes += weights[i]->slices * weights[i]->rows * weights[i]->row_bytes * times;
-    }
-    return bytes;
-}
-
 size_t vv_step_bytes(const struct vv_step *s) {
-    return s->operation->bytes ? s->operation->bytes(s->args) : listed_bytes(s, 1);
+    return vv_operation_bytes(s->operation, s->args);
 }
 
 /* What one thread does in about the time that a team needs to meet and to share it. */
@@ -82,7 +67,7 @@ static bool small(const struct vv_program *p, const struct vv_step *s, size_t *b
         return false;
     }
     *bytes += s->operation->bytes ? s->operation->bytes(s->args)
-                                  : listed_bytes(s, (size_t)p->window->rows);
+                                  : vv_listed_bytes(s->operation, s->args, (size_t)p->window->rows);
     return *bytes <= SMALL_BYTES;
 }
 

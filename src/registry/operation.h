@@ -73,13 +73,20 @@ struct vv_operation {
     bool varies;  /* its work hangs on more than the rows: on sequences' lengths, on routes */
 };
 
+/* Bytes that a run reads and writes. */
+size_t vv_operation_bytes(const struct vv_operation *operation, const void *args);
+/* All buffers, and the weights `times`, whatever part of them a run touches. */
+size_t vv_listed_bytes(const struct vv_operation *operation, const void *args, size_t times);
+
 struct vv_check; /* registry/check.h */
+struct vv_bench; /* registry/bench.h */
 
 /* What a folder exports, as `const struct vv_operation_folder vv_folder_NAME`. */
 struct vv_operation_folder {
     const char *name;
     const struct vv_operation *const *operations; /* ends with NULL */
     void (*check)(struct vv_check *check);
+    void (*bench)(struct vv_bench *bench); /* or NULL: not measured alone */
 };
 
 /* All folders of src/op, in name order; ends with NULL. */

@@ -45,3 +45,21 @@ const struct vv_variant *vv_choose_variant(const struct vv_operation *operation,
     }
     return packed ? packed : best;
 }
+
+size_t vv_listed_bytes(const struct vv_operation *operation, const void *args, size_t times) {
+    struct vv_buffer buffers[VV_BUFFERS_MAX];
+    struct vv_weight *weights[VV_WEIGHTS_MAX];
+    size_t n = operation->buffers(args, buffers), bytes = 0;
+    for (size_t i = 0; i < n; i++) {
+        bytes += buffers[i].bytes * (size_t)(buffers[i].read + buffers[i].written);
+    }
+    n = operation->weights ? operation->weights(args, weights) : 0;
+    for (size_t i = 0; i < n; i++) {
+        bytes += weights[i]->slices * weights[i]->rows * weights[i]->row_bytes * times;
+    }
+    return bytes;
+}
+
+size_t vv_operation_bytes(const struct vv_operation *operation, const void *args) {
+    return operation->bytes ? operation->bytes(args) : vv_listed_bytes(operation, args, 1);
+}

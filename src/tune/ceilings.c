@@ -2,6 +2,7 @@
 #include "device/cpu/pages.h"
 #include "device/cpu/team.h"
 #include "registry/operation.h"
+#include "tune/cache.h"
 #include "tune/ceilings_loops.h"
 #include "tune/clock.h"
 
@@ -9,14 +10,19 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { ROUNDS = 7, PIECE = 512 };
-static const size_t least_bytes = (size_t)256 << 20, most_bytes = (size_t)2 << 30;
-static const size_t turns = 200000;
+/*
+ * A figure is the best of many short runs: on a machine that others use too, a long one is never
+ * left alone. So memory is gone through in parts, each read once before the first is read again.
+ */
+enum { ROUNDS = 3, PARTS = 24, LINE = 512 };
+static const size_t least_bytes = (size_t)256 << 20, most_bytes = (size_t)1 << 30;
+static const size_t turns = 50000;
 
 struct probe {
     const struct vv_loops *loops;
     uint8_t *memory; /* [threads][share] */
-    size_t share;
+    size_t share;    /* PARTS of a thread */
+    size_t part;     /* whose turn it is */
     _Atomic uint64_t ignored;
 };
 
@@ -38,8 +44,7 @@ static const struct vv_loops *best_loops(uint32_t features) {
 
 /* Four times the last cache, so that little of a pass is left of the one before. */
 static size_t working_set(void) {
-    long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    size_t bytes = cache > 0 ? (size_t)cache * 4 : least_bytes;
+    size_t bytes = 4 * vv_cache_bytes();
     return bytes < least_bytes ? least_bytes : bytes < most_bytes ? bytes : most_bytes;
 }
 
@@ -69,17 +74,22 @@ static void fill(void *context, struct vv_team *team, unsigned thread) {
     }
 }
 
-static void read_share(void *context, struct vv_team *team, unsigned thread) {
-    struct probe *p = context;
-    (void)team;
-    p->ignored += p->loops->read(share_of(p, thread), p->share);
+static uint8_t *part_of(const struct probe *p, unsigned thread, size_t part) {
+    return share_of(p, thread) + part % PARTS * (p->share / PARTS);
 }
 
-/* One half over the other. */
-static void copy_share(void *context, struct vv_team *team, unsigned thread) {
+static void read_part(void *context, struct vv_team *team, unsigned thread) {
+    struct probe *p = context;
+    (void)team;
+    p->ignored += p->loops->read(part_of(p, thread, p->part), p->share / PARTS);
+}
+
+/* Half of a part, from the one half of memory to the other. */
+static void copy_part(void *context, struct vv_team *team, unsigned thread) {
     const struct probe *p = context;
     (void)team;
-    memcpy(share_of(p, thread), share_of(p, thread) + p->share / 2, p->share / 2);
+    memcpy(part_of(p, thread, p->part + PARTS / 2), part_of(p, thread, p->part),
+           p->share / PARTS / 2);
 }
 
 static void multiply_int8(void *context, struct vv_team *team, unsigned thread) {
@@ -103,14 +113,14 @@ static double seconds_of(struct vv_team *team, vv_team_body body, struct probe *
 }
 
 static void measure(struct vv_team *team, struct probe *p, struct vv_ceilings *c) {
-    static const vv_team_body bodies[] = {read_share, copy_share, multiply_int8, multiply_f32};
+    static const vv_team_body bodies[] = {read_part, copy_part, multiply_int8, multiply_f32};
     enum { BODIES = sizeof bodies / sizeof *bodies };
-    double threads = vv_team_threads(team), bytes = (double)p->share * threads;
+    double threads = vv_team_threads(team), bytes = (double)(p->share / PARTS) * threads;
     double work[BODIES] = {bytes, bytes, p->loops->int8_turn * (double)turns * threads,
                            p->loops->f32_turn * (double)turns * threads};
     double best[BODIES] = {0};
     vv_team_run(team, fill, p);
-    for (int round = 0; round < ROUNDS; round++) {
+    for (p->part = 0; p->part < (size_t)ROUNDS * PARTS; p->part++) {
         for (size_t i = 0; i < BODIES; i++) {
             double rate = work[i] / seconds_of(team, bodies[i], p);
             best[i] = rate > best[i] ? rate : best[i];
@@ -123,7 +133,7 @@ int vv_measure_ceilings(unsigned threads, uint32_t features, struct vv_ceilings 
                         struct vv_error *error) {
     threads = threads ? threads : vv_cpu_default_threads();
     struct probe p = {.loops = best_loops(features & vv_cpu_features())};
-    p.share = working_set() / threads / PIECE * PIECE + PIECE;
+    p.share = (working_set() / threads / PARTS / LINE + 1) * LINE * PARTS;
     p.memory = vv_pages_new(p.share * threads);
     if (!p.memory) {
         return vv_fail_memory(error, p.share * threads, "the measurement of memory speed");

@@ -14,10 +14,17 @@ fi
 source=$1 folder=$2 jobs=${3:-2}
 here=$(cd "$(dirname "$0")" && pwd)
 
+# GCC 12 takes ldtilecfg to read 8 bytes and leaves out the stores of the others: the tiles of AMX
+# would have no shape, and the program would end with an illegal instruction.
+flags=()
+if c++ --version | grep -q "Free Software Foundation"; then
+    flags+=(-DCMAKE_CXX_FLAGS="-fno-dse -fno-tree-dse")
+fi
+
 cmake -G Ninja -S "$source" -B "$folder/build" -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=OFF \
     -DGGML_NATIVE=ON -DGGML_CCACHE=OFF -DLLAMA_BUILD_COMMON=OFF -DLLAMA_BUILD_TOOLS=OFF \
     -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF \
-    -DLLAMA_BUILD_APP=OFF -DLLAMA_OPENSSL=OFF
+    -DLLAMA_BUILD_APP=OFF -DLLAMA_OPENSSL=OFF "${flags[@]}"
 nice -n 19 ninja -j "$jobs" -C "$folder/build" llama
 
 mkdir -p "$folder/bin"

@@ -56,9 +56,5 @@ int vv_attend_portable(const void *args, size_t begin, size_t end);
 int vv_attend_portable_avx2(const void *args, size_t begin, size_t end);
 int vv_attend_portable_avx512(const void *args, size_t begin, size_t end);
 
-struct vv_attend_shape {
-    size_t heads, kv_heads, width, keys, calls; /* keys a row sees at most; calls a token */
-};
-extern const struct vv_attend_shape vv_attend_shapes[]; /* ends with {0} */
-
 void vv_attend_check(struct vv_check *check);
+void vv_attend_bench(struct vv_bench *bench);

@@ -1,7 +1,81 @@
 /* Attention of released models. */
+#include "gguf/types.h"
 #include "op/attend/internal.h"
+#include "registry/bench.h"
 
-const struct vv_attend_shape vv_attend_shapes[] = {
-    {24, 2, 256, 2051, 12}, /* Qwen3.8-Flash-Next: 512 blocks of 4 and a tail of 3 */
-    {0},
+static const struct {
+    const char *name;
+    size_t heads, kv_heads, width, ratio, keep;
+    int32_t depth; /* tokens before the window */
+} shapes[] = {
+    {"Qwen3.8-Flash-Next attention at 512", 24, 2, 256, 4, 512, 512},
+    {"Qwen3.8-Flash-Next attention at 16k", 24, 2, 256, 4, 512, 16384}, /* of 4096 blocks 512 */
 };
+
+static struct vv_state_view cache(struct vv_check *memory, size_t tokens, size_t width) {
+    return (struct vv_state_view){
+        .base = (uint8_t *)vv_check_normals(memory, tokens * width),
+        .slot_stride = tokens * width * sizeof(float),
+        .entry_stride = width * sizeof(float),
+        .type = VV_TYPE_F32,
+        .width = width,
+        .bytes = tokens * width * sizeof(float),
+    };
+}
+
+/* Blocks spread over all that a row sees. */
+static void list_blocks(struct vv_check *memory, size_t s, int32_t rows, int32_t *list,
+                        int32_t *listed) {
+    for (int32_t r = 0; r < rows; r++) {
+        size_t keep = shapes[s].keep, taken = 0;
+        size_t seen = (size_t)(shapes[s].depth + r + 1) / shapes[s].ratio;
+        for (size_t b = 0; b < seen && taken < keep; b++) {
+            if (vv_check_below(memory, seen - b) < keep - taken) {
+                list[(size_t)r * keep + taken++] = (int32_t)b;
+            }
+        }
+        listed[r] = (int32_t)taken;
+    }
+}
+
+static void bench_shape(struct vv_bench *bench, size_t s, int32_t rows) {
+    struct vv_check *memory = vv_bench_check(bench);
+    size_t n = (size_t)rows, heads = shapes[s].heads, width = shapes[s].width;
+    size_t tokens = (size_t)shapes[s].depth + n, out = n * heads * width;
+    size_t keys = shapes[s].keep * shapes[s].ratio;
+    int32_t *list = vv_check_memory(memory, n * shapes[s].keep * sizeof *list);
+    int32_t *listed = vv_check_memory(memory, n * sizeof *listed);
+    list_blocks(memory, s, rows, list, listed);
+    const struct vv_attend a = {
+        .q = vv_check_normals(memory, out),
+        .gate = vv_check_normals(memory, out),
+        .gate_row = heads * width,
+        .gate_head = width,
+        .k = cache(memory, tokens, shapes[s].kv_heads * width),
+        .v = cache(memory, tokens, shapes[s].kv_heads * width),
+        .list = list,
+        .listed = listed,
+        .keep = shapes[s].keep,
+        .ratio = shapes[s].ratio,
+        .y = vv_check_floats(memory, out),
+        .heads = heads,
+        .kv_heads = shapes[s].kv_heads,
+        .width = width,
+        .scale = 0.0625f,
+        .window = vv_check_window(memory, rows, 1, &shapes[s].depth, 10),
+        .rows = {&rows, 1},
+    };
+    keys = keys < tokens ? keys : tokens;
+    vv_bench_case(bench, &vv_attend, &a, rows, shapes[s].name,
+                  (struct vv_bench_work){4.0 * (double)(keys * out), false});
+}
+
+void vv_attend_bench(struct vv_bench *bench) {
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+        for (size_t i = 0; vv_bench_rows(bench, i); i++) {
+            if (vv_bench_wants(bench, &vv_attend, shapes[s].name)) {
+                bench_shape(bench, s, vv_bench_rows(bench, i));
+            }
+        }
+    }
+}

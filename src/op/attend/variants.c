@@ -85,4 +85,5 @@ const struct vv_operation vv_attend = {
     variants, .bytes = bytes,           .varies = true};
 
 static const struct vv_operation *const operations[] = {&vv_attend, NULL};
-const struct vv_operation_folder vv_folder_attend = {"attend", operations, vv_attend_check};
+const struct vv_operation_folder vv_folder_attend = {"attend", operations, vv_attend_check,
+                                                     vv_attend_bench};

@@ -35,4 +35,4 @@ const struct vv_operation vv_cache_write = {
 static const struct vv_operation *const operations[] = {&vv_cache_write, NULL};
 
 const struct vv_operation_folder vv_folder_cache_write = {"cache_write", operations,
-                                                          vv_cache_write_check};
+                                                          vv_cache_write_check, NULL};

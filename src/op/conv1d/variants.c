@@ -40,4 +40,4 @@ const struct vv_operation vv_conv1d = {
 
 static const struct vv_operation *const operations[] = {&vv_conv1d, NULL};
 
-const struct vv_operation_folder vv_folder_conv1d = {"conv1d", operations, vv_conv1d_check};
+const struct vv_operation_folder vv_folder_conv1d = {"conv1d", operations, vv_conv1d_check, NULL};

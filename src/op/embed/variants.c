@@ -44,4 +44,4 @@ void vv_embed_check(struct vv_check *check);
 
 static const struct vv_operation *const operations[] = {&vv_embed, NULL};
 
-const struct vv_operation_folder vv_folder_embed = {"embed", operations, vv_embed_check};
+const struct vv_operation_folder vv_folder_embed = {"embed", operations, vv_embed_check, NULL};

@@ -24,9 +24,5 @@ int vv_expert_sum_portable_avx512(const void *args, size_t begin, size_t end);
 VV_PANEL_SETS(VV_EXPERTS_PANELS)
 #undef VV_EXPERTS_PANELS
 
-struct vv_experts_shape {
-    size_t experts, used, width, hidden, calls; /* calls a token */
-};
-extern const struct vv_experts_shape vv_experts_shapes[]; /* ends with {0} */
-
 void vv_experts_check(struct vv_check *check);
+void vv_experts_bench(struct vv_bench *bench);

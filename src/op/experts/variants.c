@@ -180,4 +180,5 @@ const struct vv_operation vv_expert_sum = {"expert_sum", sizeof(struct vv_expert
 static const struct vv_operation *const operations[] = {&vv_expert_up, &vv_expert_down,
                                                         &vv_expert_sum, NULL};
 
-const struct vv_operation_folder vv_folder_experts = {"experts", operations, vv_experts_check};
+const struct vv_operation_folder vv_folder_experts = {"experts", operations, vv_experts_check,
+                                                      vv_experts_bench};

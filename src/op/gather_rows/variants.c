@@ -26,4 +26,4 @@ const struct vv_operation vv_gather_rows = {
 static const struct vv_operation *const operations[] = {&vv_gather_rows, NULL};
 
 const struct vv_operation_folder vv_folder_gather_rows = {"gather_rows", operations,
-                                                          vv_gather_rows_check};
+                                                          vv_gather_rows_check, NULL};

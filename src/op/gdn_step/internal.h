@@ -53,9 +53,5 @@ int vv_gdn_step_portable(const void *args, size_t begin, size_t end);
 int vv_gdn_step_portable_avx2(const void *args, size_t begin, size_t end);
 int vv_gdn_step_portable_avx512(const void *args, size_t begin, size_t end);
 
-struct vv_gdn_step_shape {
-    size_t key_heads, value_heads, key_dim, value_dim, kernel, calls; /* calls a token */
-};
-extern const struct vv_gdn_step_shape vv_gdn_step_shapes[]; /* ends with {0} */
-
 void vv_gdn_step_check(struct vv_check *check);
+void vv_gdn_step_bench(struct vv_bench *bench);

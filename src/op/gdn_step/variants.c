@@ -60,4 +60,5 @@ const struct vv_operation vv_gdn_step = {
 
 static const struct vv_operation *const operations[] = {&vv_gdn_step, NULL};
 
-const struct vv_operation_folder vv_folder_gdn_step = {"gdn_step", operations, vv_gdn_step_check};
+const struct vv_operation_folder vv_folder_gdn_step = {"gdn_step", operations, vv_gdn_step_check,
+                                                       vv_gdn_step_bench};

@@ -66,7 +66,9 @@ const struct vv_operation vv_gemv = {
 };
 
 void vv_gemv_check(struct vv_check *check);
+void vv_gemv_bench(struct vv_bench *bench);
 
 static const struct vv_operation *const operations[] = {&vv_gemv, NULL};
 
-const struct vv_operation_folder vv_folder_gemv = {"gemv", operations, vv_gemv_check};
+const struct vv_operation_folder vv_folder_gemv = {"gemv", operations, vv_gemv_check,
+                                                   vv_gemv_bench};

@@ -25,5 +25,6 @@ VV_PANEL_SETS(VV_HYPER_PANELS)
 #undef VV_HYPER_PANELS
 
 void vv_hyper_read_check(struct vv_check *check);
+void vv_hyper_read_bench(struct vv_bench *bench);
 void vv_hyper_norm_check(struct vv_check *check);    /* check_norm.c */
 void vv_hyper_product_check(struct vv_check *check); /* check_product.c: down and up */

@@ -159,4 +159,4 @@ static const struct vv_operation *const operations[] = {&vv_hyper_norm, &vv_hype
                                                         &vv_hyper_up, NULL};
 
 const struct vv_operation_folder vv_folder_hyper_read = {"hyper_read", operations,
-                                                         vv_hyper_read_check};
+                                                         vv_hyper_read_check, vv_hyper_read_bench};

@@ -34,4 +34,4 @@ const struct vv_operation vv_hyper_write = {
 static const struct vv_operation *const operations[] = {&vv_hyper_write, NULL};
 
 const struct vv_operation_folder vv_folder_hyper_write = {"hyper_write", operations,
-                                                          vv_hyper_write_check};
+                                                          vv_hyper_write_check, NULL};

@@ -39,4 +39,4 @@ const struct vv_operation vv_index_pool = {
 
 static const struct vv_operation *const operations[] = {&vv_index_pool, NULL};
 const struct vv_operation_folder vv_folder_index_pool = {"index_pool", operations,
-                                                         vv_index_pool_check};
+                                                         vv_index_pool_check, NULL};

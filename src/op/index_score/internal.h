@@ -16,9 +16,5 @@ int vv_index_score_portable(const void *args, size_t begin, size_t end);
 int vv_index_score_portable_avx2(const void *args, size_t begin, size_t end);
 int vv_index_score_portable_avx512(const void *args, size_t begin, size_t end);
 
-struct vv_index_score_shape {
-    size_t blocks, heads, width, calls; /* blocks in the longest context; calls a token */
-};
-extern const struct vv_index_score_shape vv_index_score_shapes[]; /* ends with {0} */
-
 void vv_index_score_check(struct vv_check *check);
+void vv_index_score_bench(struct vv_bench *bench);

@@ -49,5 +49,5 @@ const struct vv_operation vv_index_score = {
     .varies = true};
 
 static const struct vv_operation *const operations[] = {&vv_index_score, NULL};
-const struct vv_operation_folder vv_folder_index_score = {"index_score", operations,
-                                                          vv_index_score_check};
+const struct vv_operation_folder vv_folder_index_score = {
+    "index_score", operations, vv_index_score_check, vv_index_score_bench};

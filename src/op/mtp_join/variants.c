@@ -28,4 +28,5 @@ const struct vv_operation vv_mtp_join = {"mtp_join", sizeof(struct vv_mtp_join),
 
 static const struct vv_operation *const operations[] = {&vv_mtp_join, NULL};
 
-const struct vv_operation_folder vv_folder_mtp_join = {"mtp_join", operations, vv_mtp_join_check};
+const struct vv_operation_folder vv_folder_mtp_join = {"mtp_join", operations, vv_mtp_join_check,
+                                                       NULL};

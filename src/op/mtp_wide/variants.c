@@ -32,4 +32,5 @@ static const struct vv_operation *const operations[] = {&vv_mtp_wide, NULL};
 
 void vv_check_mtp_wide(struct vv_check *check);
 
-const struct vv_operation_folder vv_folder_mtp_wide = {"mtp_wide", operations, vv_check_mtp_wide};
+const struct vv_operation_folder vv_folder_mtp_wide = {"mtp_wide", operations, vv_check_mtp_wide,
+                                                       NULL};

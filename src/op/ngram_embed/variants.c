@@ -48,4 +48,4 @@ const struct vv_operation vv_ngram_embed = {
 static const struct vv_operation *const operations[] = {&vv_ngram_embed, NULL};
 
 const struct vv_operation_folder vv_folder_ngram_embed = {"ngram_embed", operations,
-                                                          vv_ngram_embed_check};
+                                                          vv_ngram_embed_check, NULL};

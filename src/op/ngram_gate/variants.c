@@ -35,4 +35,4 @@ const struct vv_operation vv_ngram_gate = {
 static const struct vv_operation *const operations[] = {&vv_ngram_gate, NULL};
 
 const struct vv_operation_folder vv_folder_ngram_gate = {"ngram_gate", operations,
-                                                         vv_ngram_gate_check};
+                                                         vv_ngram_gate_check, NULL};

@@ -30,11 +30,9 @@ const struct vv_operation vv_quantize_rows = {
 };
 
 void vv_quantize_rows_check(struct vv_check *check);
+void vv_quantize_rows_bench(struct vv_bench *bench);
 
 static const struct vv_operation *const operations[] = {&vv_quantize_rows, NULL};
 
 const struct vv_operation_folder vv_folder_quantize_rows = {
-    "quantize_rows",
-    operations,
-    vv_quantize_rows_check,
-};
+    "quantize_rows", operations, vv_quantize_rows_check, vv_quantize_rows_bench};

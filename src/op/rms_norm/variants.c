@@ -39,4 +39,5 @@ const struct vv_operation vv_rms_norm = {"rms_norm", sizeof(struct vv_rms_norm),
 
 static const struct vv_operation *const operations[] = {&vv_rms_norm, NULL};
 
-const struct vv_operation_folder vv_folder_rms_norm = {"rms_norm", operations, vv_rms_norm_check};
+const struct vv_operation_folder vv_folder_rms_norm = {"rms_norm", operations, vv_rms_norm_check,
+                                                       vv_rms_norm_bench};

@@ -33,4 +33,4 @@ const struct vv_operation vv_rope = {"rope", sizeof(struct vv_rope), units, buff
 
 static const struct vv_operation *const operations[] = {&vv_rope, NULL};
 
-const struct vv_operation_folder vv_folder_rope = {"rope", operations, vv_rope_check};
+const struct vv_operation_folder vv_folder_rope = {"rope", operations, vv_rope_check, NULL};

@@ -10,9 +10,5 @@ int vv_route_portable_avx512(const void *args, size_t begin, size_t end);
 int vv_route_group_reference(const void *args, size_t begin, size_t end);
 int vv_route_group_portable(const void *args, size_t begin, size_t end);
 
-struct vv_route_shape {
-    size_t experts, used, calls; /* calls a token */
-};
-extern const struct vv_route_shape vv_route_shapes[]; /* ends with {0} */
-
 void vv_route_check(struct vv_check *check);
+void vv_route_bench(struct vv_bench *bench);

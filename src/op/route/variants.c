@@ -61,4 +61,5 @@ const struct vv_operation vv_route_group = {"route_group", sizeof(struct vv_rout
 
 static const struct vv_operation *const operations[] = {&vv_route, &vv_route_group, NULL};
 
-const struct vv_operation_folder vv_folder_route = {"route", operations, vv_route_check};
+const struct vv_operation_folder vv_folder_route = {"route", operations, vv_route_check,
+                                                    vv_route_bench};

@@ -36,4 +36,4 @@ void vv_swiglu_check(struct vv_check *check);
 
 static const struct vv_operation *const operations[] = {&vv_swiglu, NULL};
 
-const struct vv_operation_folder vv_folder_swiglu = {"swiglu", operations, vv_swiglu_check};
+const struct vv_operation_folder vv_folder_swiglu = {"swiglu", operations, vv_swiglu_check, NULL};

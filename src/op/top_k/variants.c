@@ -40,4 +40,4 @@ const struct vv_operation vv_top_k = {"top_k",  sizeof(struct vv_top_k), units, 
                                       variants, .bytes = bytes};
 
 static const struct vv_operation *const operations[] = {&vv_top_k, NULL};
-const struct vv_operation_folder vv_folder_top_k = {"top_k", operations, vv_top_k_check};
+const struct vv_operation_folder vv_folder_top_k = {"top_k", operations, vv_top_k_check, NULL};

@@ -1,0 +1,183 @@
+/* How fast operations are: each variant on each shape. */
+#include "bench.h"
+#include "interrupt.h"
+#include "json.h"
+#include "output.h"
+#include "report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum form { FORM_TABLE, FORM_CSV, FORM_JSON, FORM_SVG };
+
+struct report {
+    enum form form;
+    struct varve_ceilings ceilings;
+    size_t lines;
+    char shape[120]; /* of the line before, with its rows */
+    struct bench_bar *bars;
+    size_t bar_room;
+    int code;
+};
+
+struct bench_rates bench_rates_of(const struct varve_bench_line *line, double seconds,
+                                  const struct varve_ceilings *ceilings) {
+    struct bench_rates r = {line->bytes / seconds, line->operations / seconds, 0, "read"};
+    double computed = r.operations / (line->int8 ? ceilings->int8 : ceilings->f32);
+    r.share = r.bytes / ceilings->read;
+    if (computed > r.share) {
+        r.share = computed;
+        r.bound = line->int8 ? "int8" : "float";
+    }
+    return r;
+}
+
+/* ---- forms ---- */
+
+static void write_row(struct report *report, const struct varve_bench_line *line,
+                      const struct varve_series *s, const struct bench_rates *r, bool first) {
+    if (report->lines == 0) {
+        output_format("%-42s %4s %-32s %10s %10s %7s %8s %8s %7s\n", "shape", "rows", "variant",
+                      "least us", "median us", "spread", "GB/s", "Gop/s", "share");
+    }
+    output_format("%-42s %4u %-32s %10.2f %10.2f %5.1f %% %8.2f %8.1f %5.1f %% of %s\n",
+                  first ? line->shape : "", line->rows, line->variant, s->least * 1e6,
+                  s->median * 1e6, 100 * (s->high - s->low) / s->median, r->bytes * 1e-9,
+                  r->operations * 1e-9, 100 * r->share, r->bound);
+}
+
+static void write_csv(const struct report *report, const struct varve_bench_line *line,
+                      const struct varve_series *s, const struct bench_rates *r) {
+    if (report->lines == 0) {
+        output_format("operation,variant,shape,rows,rounds,least_us,low_us,median_us,high_us,"
+                      "most_us,bytes,operations,share,bound\n");
+    }
+    output_format("%s,%s,\"%s\",%u,%zu,%.4f,%.4f,%.4f,%.4f,%.4f,%.0f,%.0f,%.4f,%s\n",
+                  line->operation, line->variant, line->shape, line->rows, line->rounds,
+                  s->least * 1e6, s->low * 1e6, s->median * 1e6, s->high * 1e6, s->most * 1e6,
+                  line->bytes, line->operations, r->share, r->bound);
+}
+
+static int write_json_line(const struct varve_bench_line *line, const struct bench_rates *r) {
+    json_t *us = json_array();
+    for (size_t i = 0; i < line->rounds; i++) {
+        json_array_append_new(us, json_real(line->seconds[i] * 1e6));
+    }
+    return json_line(json_pack(
+        "{s:s, s:s, s:s, s:I, s:o, s:f, s:f, s:f, s:s}", "operation", line->operation, "variant",
+        line->variant, "shape", line->shape, "rows", (json_int_t)line->rows, "us", us, "bytes",
+        line->bytes, "operations", line->operations, "share", r->share, "bound", r->bound));
+}
+
+static void keep_bar(struct report *report, const struct varve_bench_line *line, double seconds,
+                     const struct bench_rates *r, bool first) {
+    if (report->lines == report->bar_room) {
+        size_t room = report->bar_room ? 2 * report->bar_room : 64;
+        struct bench_bar *more = realloc(report->bars, room * sizeof *more);
+        if (!more) {
+            report->code = fail("no memory for the plot of %zu lines", room);
+            return;
+        }
+        report->bars = more;
+        report->bar_room = room;
+    }
+    struct bench_bar *bar = &report->bars[report->lines];
+    *bar = (struct bench_bar){.rates = *r, .seconds = seconds, .first = first};
+    snprintf(bar->label, sizeof bar->label, "%s, %u row%s, %s", line->shape, line->rows,
+             line->rows == 1 ? "" : "s", line->variant);
+}
+
+static void on_line(void *context, const struct varve_bench_line *line) {
+    struct report *report = context;
+    char shape[sizeof report->shape];
+    struct varve_series s = varve_series_of(line->seconds, line->rounds);
+    struct bench_rates r = bench_rates_of(line, s.least, &report->ceilings);
+    snprintf(shape, sizeof shape, "%s %s %u", line->operation, line->shape, line->rows);
+    bool first = strcmp(shape, report->shape) != 0;
+    memcpy(report->shape, shape, sizeof shape);
+    if (report->code != EXIT_DONE) {
+        return;
+    }
+    switch (report->form) {
+    case FORM_TABLE:
+        write_row(report, line, &s, &r, first);
+        break;
+    case FORM_CSV:
+        write_csv(report, line, &s, &r);
+        break;
+    case FORM_JSON:
+        report->code = write_json_line(line, &r);
+        break;
+    case FORM_SVG:
+        keep_bar(report, line, s.least, &r, first);
+    }
+    report->lines++;
+    output_flush();
+}
+
+/* ---- the run ---- */
+
+static bool going_on(void *context) {
+    (void)context;
+    return !interrupted();
+}
+
+static int measure(const struct arguments *arguments, struct report *report) {
+    uint32_t rows[LIST_MOST];
+    struct varve_error error;
+    const struct varve_bench_lines_options options = {
+        .names = arguments->operands,
+        .name_count = arguments->operand_count,
+        .variant = text_of(arguments, OPTION_variant),
+        .shape = text_of(arguments, OPTION_shape),
+        .rows = rows,
+        .row_count = list_of(arguments, OPTION_rows, rows),
+        .rounds = (uint32_t)integer_of(arguments, OPTION_rounds),
+        .threads = (uint32_t)integer_of(arguments, OPTION_threads),
+        .isa = choice_of(arguments, OPTION_isa) ? text_of(arguments, OPTION_isa) : NULL,
+        .seed = given(arguments, OPTION_seed) ? (uint64_t)integer_of(arguments, OPTION_seed) : 1,
+        .going_on = going_on,
+        .line = on_line,
+        .context = report,
+    };
+    if (varve_measure_ceilings(options.threads, options.isa, &report->ceilings, &error) !=
+        VARVE_OK) {
+        return fail("%s", error.message);
+    }
+    int code = varve_bench_operations(&options, &error);
+    if (code == VARVE_ERROR_CANCELLED && interrupted()) {
+        return EXIT_INTERRUPTED;
+    }
+    if (code != VARVE_OK) {
+        return fail("%s", error.message);
+    }
+    return report->lines ? report->code
+                         : fail("nothing is called that: varve check --list has the variants, "
+                                "varve bench without --shape and --variant the shapes");
+}
+
+int bench_operations(const struct arguments *arguments) {
+    bool csv = given(arguments, OPTION_csv), svg = given(arguments, OPTION_svg);
+    bool json = given(arguments, OPTION_json);
+    if (csv + svg + json > 1) {
+        return fail_use("--csv, --json and --svg are three forms of one table: choose one");
+    }
+    struct report report = {.form = csv    ? FORM_CSV
+                                    : json ? FORM_JSON
+                                    : svg  ? FORM_SVG
+                                           : FORM_TABLE};
+    interrupt_gently();
+    int code = measure(arguments, &report);
+    if (code == EXIT_DONE && report.form == FORM_TABLE) {
+        const struct varve_ceilings *c = &report.ceilings;
+        output_format("at most, with %u thread%s: %.1f GB/s read, %.1f GB/s copied, %.0f Gop/s "
+                      "int8, %.0f Gop/s float\n",
+                      c->threads, c->threads == 1 ? "" : "s", c->read * 1e-9, c->copy * 1e-9,
+                      c->int8 * 1e-9, c->f32 * 1e-9);
+    } else if (code == EXIT_DONE && report.form == FORM_SVG) {
+        bench_plot(report.bars, report.lines, &report.ceilings);
+    }
+    free(report.bars);
+    return code;
+}

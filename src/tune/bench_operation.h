@@ -1,0 +1,37 @@
+/* `varve bench OPERATION`: every variant of an operation on the shapes of real models. */
+#pragma once
+#include "base/error.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct vv_bench_line {
+    const char *operation, *variant, *shape;
+    uint32_t rows;
+    const double *seconds; /* [rounds] of a call */
+    size_t rounds;
+    double bytes, operations; /* of a call; 0 operations: not told */
+    bool int8;                /* what the operations are on, else floats */
+};
+
+struct vv_bench_lines_options {
+    const char *const *names; /* [name_count] operations or their folders; none: all */
+    size_t name_count;
+    const char *variant, *shape; /* only names that contain this; NULL: all */
+    const uint32_t *rows;
+    size_t row_count;
+    uint32_t rounds; /* 1 to VV_SAMPLES_MAX */
+    unsigned threads;
+    uint32_t features; /* VV_CPU_… */
+    uint64_t seed;
+    bool (*going_on)(void *context); /* asked before each round; or NULL */
+    void (*line)(void *context, const struct vv_bench_line *line);
+    void *context;
+};
+
+/*
+ * Hands over a line a variant, when its case has been measured: in every round all variants run one
+ * after another, each as many calls as take some milliseconds, on all threads. The reference is
+ * measured only where `variant` asks for it. VV_ERROR_INVALID: a name that no operation has.
+ */
+int vv_bench_operations(const struct vv_bench_lines_options *options, struct vv_error *error);
