@@ -78,6 +78,20 @@ static void run_alone(void *context) {
     r->left = m->at;
 }
 
+/* What is written down of a run ends for all threads when the last one is done. */
+static void stamp(void *context) {
+    struct replay *r = context;
+    r->left = vv_nanoseconds();
+}
+
+static void end_profile(struct replay *r, struct vv_team *team, const struct member *m) {
+    vv_team_meet(team, stamp, r);
+    vv_profile_idle(r->program, m->thread, m->at, r->left);
+    if (m->thread == 0) {
+        vv_profile_end(r->program, r->left);
+    }
+}
+
 static void body(void *context, struct vv_team *team, unsigned thread) {
     struct replay *r = context;
     struct vv_program *p = r->program;
@@ -92,15 +106,13 @@ static void body(void *context, struct vv_team *team, unsigned thread) {
         while (m.next < p->phase_count && p->phases[m.next].alone) {
             m.next++;
         }
-        if (m.phase < p->phase_count || p->profile) {
+        if (m.phase < p->phase_count) {
             vv_team_meet(team, run_alone, &m);
-            if (p->profile) {
-                m.at = vv_profile_wait(p, thread, m.at, r->left);
-            }
+            m.at = p->profile ? vv_profile_wait(p, thread, m.at, r->left) : 0;
         }
     }
-    if (p->profile && thread == 0) {
-        vv_profile_end(p);
+    if (p->profile) {
+        end_profile(r, team, &m);
     }
 }
 
