@@ -1,6 +1,7 @@
 /* A program's inside, for src/program alone. */
 #pragma once
 #include "program/program.h"
+#include <stdatomic.h>
 
 /* Why a step may not run beside an earlier one: the first stretch of memory that both touch. */
 struct vv_hazard {
@@ -26,12 +27,18 @@ struct vv_phase {
     bool alone;
 };
 
+/* Units of a step that were taken by whoever was free; a line of its own. */
+struct vv_taken {
+    _Alignas(64) _Atomic size_t units;
+};
+
 struct vv_program {
     struct vv_device *device;
     struct vv_window *window;
     int32_t rows, outputs;
     struct vv_step *steps; /* once finished: phase after phase */
     size_t count, room;
+    struct vv_taken *taken; /* [count] */
     struct vv_phase *phases;
     size_t phase_count;
     int32_t planned_rows, planned_outputs; /* of the window that `alone` was chosen for */

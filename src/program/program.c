@@ -56,6 +56,7 @@ void vv_program_free(struct vv_program *program) {
     vv_profile_free(program->profile);
     free(program->steps);
     free(program->phases);
+    free(program->taken);
     free(program->memory);
     free(program->window);
     free(program);
@@ -171,6 +172,10 @@ int vv_program_finish(struct vv_program *program, const struct vv_program_option
         }
     }
     program->all_barriers = options->all_barriers;
+    program->taken = aligned_alloc(64, (program->count + 1) * sizeof *program->taken);
+    if (!program->taken) {
+        return vv_fail_memory(error, program->count * sizeof *program->taken, "a program's plan");
+    }
     int code = vv_plan_phases(program, error);
     if (code == VV_OK && options->profile) {
         code = vv_profile_new(program, options->events, error);

@@ -5,8 +5,6 @@
  */
 #include "program/internal.h"
 
-#include <stdatomic.h>
-
 enum { NONE = INT32_MAX };
 
 struct replay {
@@ -35,16 +33,39 @@ static void note_failure(struct replay *r, size_t index, uint32_t phase, int cod
     atomic_store(&r->failed_phase, (int32_t)phase);
 }
 
-/* Units of a step: a thread's share, or all of them. */
-static void run_step(struct replay *r, size_t index, unsigned share, unsigned shares) {
+static void run_units(struct replay *r, size_t index, size_t begin, size_t end) {
     struct vv_step *s = &r->program->steps[index];
-    size_t units = s->operation->units(s->args);
-    size_t begin = units * share / shares, end = units * (share + 1) / shares;
     if (begin < end) {
         int code = s->variant->run(s->args, begin, end);
         if (code != VV_OK) {
             note_failure(r, index, s->phase, code);
         }
+    }
+}
+
+/*
+ * Units of a step: a thread's share, or all of them. Threads are never equally fast, so of many
+ * units five eighths are shared out, and the rest is taken in pieces by whoever is done; edges lie
+ * where kernels like them.
+ */
+enum { EDGE = 16, MANY = 4 * EDGE /* units a thread */, PIECES = 4 /* a thread */ };
+
+static void run_step(struct replay *r, size_t index, unsigned share, unsigned shares) {
+    struct vv_step *s = &r->program->steps[index];
+    size_t units = s->operation->units(s->args);
+    if (shares == 1 || units < (size_t)shares * MANY) {
+        run_units(r, index, units * share / shares, units * (share + 1) / shares);
+        return;
+    }
+    size_t own = units / 8 * 5 / shares / EDGE * EDGE, rest = own * shares;
+    size_t piece = ((units - rest) / (shares * PIECES) + EDGE - 1) / EDGE * EDGE;
+    run_units(r, index, own * share, own * (share + 1));
+    for (;;) {
+        size_t at = rest + atomic_fetch_add(&r->program->taken[index].units, piece);
+        if (at >= units) {
+            return;
+        }
+        run_units(r, index, at, at + piece < units ? at + piece : units);
     }
 }
 
@@ -139,6 +160,9 @@ int vv_program_run(struct vv_program *program, struct vv_error *error) {
     if (program->window->rows != program->planned_rows ||
         program->window->outputs != program->planned_outputs) {
         vv_plan_alone(program);
+    }
+    for (size_t i = 0; i < program->count; i++) {
+        atomic_store_explicit(&program->taken[i].units, 0, memory_order_relaxed);
     }
     if (program->profile) {
         vv_profile_begin(program);
