@@ -479,10 +479,6 @@ struct varve_profile_event {
 size_t varve_session_profile_events(const struct varve_session *session, unsigned thread,
                                     struct varve_profile_event *events, size_t room);
 
-/* Bytes a second that the session's threads read from the model's weights in memory, measured for
- * about a fifth of a second: the ceiling of whatever reads weights once. */
-double varve_session_read_rate(struct varve_session *session);
-
 /* Bytes of the state of a slot in its serial form, the same for every device and window. */
 int varve_session_state(const struct varve_session *session, uint32_t slot, void *out, size_t room,
                         size_t *bytes, struct varve_error *error);

@@ -184,10 +184,13 @@ static void a_profile_counts(void **state) {
     assert_int_equal(totals.rows, RUNS * (ROWS - 1));
     assert_int_equal(totals.threads, 2);
     assert_true(totals.wall > 0 && totals.idle >= 0 && totals.barrier >= 0);
+    double sum = totals.idle + totals.barrier;
     for (size_t i = 0; i < 2; i++) {
+        sum += step(p, i).seconds;
         assert_int_equal(step(p, i).bytes, RUNS * 2 * (ROWS - 1) * WIDTH * sizeof(float));
         assert_true(step(p, i).seconds > 0 && step(p, i).seconds < totals.wall);
     }
+    assert_true(fabs(sum - totals.wall) <= 1e-6 * totals.wall); /* all time is accounted for */
     for (unsigned t = 0; t < 2; t++) {
         const struct vv_program_event *events;
         size_t first, n = vv_program_events(p, t, &events, &first);

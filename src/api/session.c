@@ -276,7 +276,3 @@ size_t varve_session_profile_events(const struct varve_session *session, unsigne
     }
     return count;
 }
-
-double varve_session_read_rate(struct varve_session *session) {
-    return vv_session_read_rate(session->session);
-}

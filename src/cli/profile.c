@@ -43,7 +43,13 @@ int profile_report(const struct arguments *arguments, struct varve_session *sess
     if (p.all.runs == 0) {
         return EXIT_DONE;
     }
-    p.read_rate = varve_session_read_rate(session);
+    const char *isa = choice_of(arguments, OPTION_isa) ? text_of(arguments, OPTION_isa) : NULL;
+    struct varve_ceilings ceilings;
+    struct varve_error error;
+    if (varve_measure_ceilings(p.all.threads, isa, &ceilings, &error) != VARVE_OK) {
+        return fail("%s", error.message);
+    }
+    p.read_rate = ceilings.read;
     for (size_t i = 0; varve_session_profile_step(session, i, &step); i++) {
         add(&p, &step);
     }
@@ -79,7 +85,7 @@ void profile_table(const struct profile *p) {
         line(p, c->name, c->seconds);
         fprintf(stderr, "%6zu steps %10.1f MB %7.2f GB/s", c->steps, (double)c->bytes * 1e-6,
                 rate * 1e-9);
-        fprintf(stderr, p->read_rate > 0 ? " %4.0f %% of it\n" : "\n", 100 * rate / p->read_rate);
+        fprintf(stderr, " %4.0f %% of it\n", 100 * rate / p->read_rate);
     }
     line(p, "(idle)", p->all.idle);
     fprintf(stderr, "  waiting for other threads\n");

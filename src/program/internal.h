@@ -64,9 +64,10 @@ void vv_plan_alone(struct vv_program *program);
 
 int vv_profile_new(struct vv_program *program, size_t events, struct vv_error *error);
 void vv_profile_free(struct vv_profile *profile);
-/* By the thread that starts a run, before it; and by one of its threads when all are done. */
+/* By the thread that starts a run, before it; and by one of its threads when all are done, which
+ * was at `end`. */
 void vv_profile_begin(struct vv_program *program);
-void vv_profile_end(struct vv_program *program);
+void vv_profile_end(struct vv_program *program, int64_t end);
 
 int64_t vv_nanoseconds(void);
 /* When the present run began. */
@@ -76,3 +77,5 @@ int64_t vv_profile_step(struct vv_program *program, unsigned thread, size_t step
 /* It went to a barrier that was opened at `left`, when the last thread had come and done what is
  * left to it alone. */
 int64_t vv_profile_wait(struct vv_program *program, unsigned thread, int64_t from, int64_t left);
+/* It waited for the others until the end of the run. */
+void vv_profile_idle(struct vv_program *program, unsigned thread, int64_t from, int64_t end);

@@ -72,9 +72,9 @@ void vv_profile_begin(struct vv_program *program) {
 }
 
 /* Bytes are counted when it is known which experts were active. */
-void vv_profile_end(struct vv_program *program) {
+void vv_profile_end(struct vv_program *program, int64_t end) {
     struct vv_profile *p = program->profile;
-    p->wall += vv_nanoseconds() - p->begun;
+    p->wall += end - p->begun;
     for (size_t i = 0; i < program->count; i++) {
         p->bytes[i] += vv_step_bytes(&program->steps[i]);
     }
@@ -101,6 +101,12 @@ int64_t vv_profile_wait(struct vv_program *program, unsigned thread, int64_t fro
     t->barrier += now - left;
     note(program->profile, t, VV_EVENT_WAIT, from, now);
     return now;
+}
+
+void vv_profile_idle(struct vv_program *program, unsigned thread, int64_t from, int64_t end) {
+    struct thread *t = &program->profile->thread[thread];
+    t->idle += end - from;
+    note(program->profile, t, VV_EVENT_WAIT, from, end);
 }
 
 int64_t vv_profile_start(const struct vv_program *program) {

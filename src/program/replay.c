@@ -5,8 +5,6 @@
  */
 #include "program/internal.h"
 
-#include <stdatomic.h>
-
 enum { NONE = INT32_MAX };
 
 struct replay {
@@ -46,20 +44,20 @@ static void run_units(struct replay *r, size_t index, size_t begin, size_t end) 
 }
 
 /*
- * A thread's part of a step's units. Three quarters are dealt out in equal shares; the rest goes in
- * small pieces to whoever is done first, since cores differ and may be shared with other work, and
- * at a barrier all wait for the slowest.
+ * A thread's part of a step's units. Five eighths are dealt out in equal shares; the rest goes in
+ * small pieces to whoever is done first: threads are never equally fast, and at a barrier all wait
+ * for the slowest.
  */
 static void run_step(struct replay *r, size_t index, unsigned share, unsigned shares) {
     struct vv_step *s = &r->program->steps[index];
     size_t units = s->operation->units(s->args),
            grain = s->operation->grain ? s->operation->grain : 1;
     size_t grains = (units + grain - 1) / grain;
-    size_t pool = shares > 1 && grains >= 4 * (size_t)shares ? grains / 4 : 0;
+    size_t pool = shares > 1 && grains >= 4 * (size_t)shares ? grains / 8 * 3 : 0;
     size_t dealt = grains - pool;
     size_t begin = dealt * share / shares * grain, end = dealt * (share + 1) / shares * grain;
     run_units(r, index, begin, end < units ? end : units);
-    size_t piece = pool / (2 * (size_t)shares) + 1;
+    size_t piece = pool / (4 * (size_t)shares) + 1;
     while (pool > 0) {
         size_t at =
             atomic_fetch_add_explicit(&r->program->pools[index].taken, piece, memory_order_relaxed);
@@ -70,15 +68,6 @@ static void run_step(struct replay *r, size_t index, unsigned share, unsigned sh
         begin = (dealt + at) * grain;
         end = (dealt + last) * grain;
         run_units(r, index, begin, end < units ? end : units);
-    }
-}
-
-/* Before the threads begin a phase, or the first one. */
-static void fill_pools(struct vv_program *p, size_t phase) {
-    if (phase < p->phase_count) {
-        for (size_t i = p->phases[phase].begin; i < p->phases[phase].end; i++) {
-            atomic_store_explicit(&p->pools[i].taken, 0, memory_order_relaxed);
-        }
     }
 }
 
@@ -109,8 +98,21 @@ static void run_alone(void *context) {
     for (size_t k = m->phase; k < m->next && !failed_before(r, k); k++) {
         run_phase(r, m, &r->program->phases[k], 1);
     }
-    fill_pools(r->program, m->next);
     r->left = m->at;
+}
+
+/* What is written down of a run ends for all threads when the last one is done. */
+static void stamp(void *context) {
+    struct replay *r = context;
+    r->left = vv_nanoseconds();
+}
+
+static void end_profile(struct replay *r, struct vv_team *team, const struct member *m) {
+    vv_team_meet(team, stamp, r);
+    vv_profile_idle(r->program, m->thread, m->at, r->left);
+    if (m->thread == 0) {
+        vv_profile_end(r->program, r->left);
+    }
 }
 
 static void body(void *context, struct vv_team *team, unsigned thread) {
@@ -127,15 +129,13 @@ static void body(void *context, struct vv_team *team, unsigned thread) {
         while (m.next < p->phase_count && p->phases[m.next].alone) {
             m.next++;
         }
-        if (m.phase < p->phase_count || p->profile) {
+        if (m.phase < p->phase_count) {
             vv_team_meet(team, run_alone, &m);
-            if (p->profile) {
-                m.at = vv_profile_wait(p, thread, m.at, r->left);
-            }
+            m.at = p->profile ? vv_profile_wait(p, thread, m.at, r->left) : 0;
         }
     }
-    if (p->profile && thread == 0) {
-        vv_profile_end(p);
+    if (p->profile) {
+        end_profile(r, team, &m);
     }
 }
 
@@ -163,10 +163,12 @@ int vv_program_run(struct vv_program *program, struct vv_error *error) {
         program->window->outputs != program->planned_outputs) {
         vv_plan_alone(program);
     }
+    for (size_t i = 0; i < program->count; i++) {
+        atomic_store_explicit(&program->pools[i].taken, 0, memory_order_relaxed);
+    }
     if (program->profile) {
         vv_profile_begin(program);
     }
-    fill_pools(program, 0);
     program->device->calls->run(program->device, body, &r);
     int64_t failed = atomic_load(&r.failed);
     return failed == INT64_MAX ? VV_OK : explain(program, failed, error);

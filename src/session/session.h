@@ -81,6 +81,3 @@ int vv_session_measure(const struct vv_gguf *file, const struct vv_family *famil
 
 /* Programs of the session, for profiles and tests: index 0, 1, … until NULL. */
 const struct vv_program *vv_session_program(const struct vv_session *session, size_t index);
-
-/* Bytes a second that the device's threads read from the weights, measured for about 0.2 s. */
-double vv_session_read_rate(struct vv_session *session);
