@@ -36,29 +36,25 @@ static void on_line(void *context, const struct varve_tune_line *line) {
                                                 "rule_us", line->rule_us, "p", line->p));
 }
 
-/* The profile appears under its name when it is whole. */
-static int write_profile(const char *path, json_t *profile) {
-    struct varve_output *output = NULL;
+static int write_profile(struct varve_output *output, json_t *profile) {
     struct varve_error error;
     char *text = json_dumps(profile, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
     if (!text) {
+        varve_output_abandon(output);
         return fail("no memory for the profile");
     }
-    int code = varve_output_open(path, &output, &error);
-    if (code == VARVE_OK) {
-        code = varve_output_write(output, text, strlen(text), &error);
-        code = code == VARVE_OK ? varve_output_write(output, "\n", 1, &error) : code;
-        if (code == VARVE_OK) {
-            code = varve_output_finish(output, &error);
-        } else {
-            varve_output_abandon(output);
-        }
-    }
+    int code = varve_output_write(output, text, strlen(text), &error);
+    code = code == VARVE_OK ? varve_output_write(output, "\n", 1, &error) : code;
     free(text);
-    return code == VARVE_OK ? EXIT_DONE : fail("%s", error.message);
+    if (code != VARVE_OK) {
+        varve_output_abandon(output);
+        return fail("%s", error.message);
+    }
+    return varve_output_finish(output, &error) == VARVE_OK ? EXIT_DONE : fail("%s", error.message);
 }
 
-static int keep(const struct arguments *arguments, const struct opened *opened, struct tuning *t,
+/* Takes `output`. */
+static int keep(struct varve_output *output, const struct opened *opened, struct tuning *t,
                 uint32_t threads) {
     char machine[VARVE_MACHINE_TEXT];
     size_t kept = json_array_size(t->choices);
@@ -67,8 +63,7 @@ static int keep(const struct arguments *arguments, const struct opened *opened, 
         json_pack("{s:s, s:s, s:o, s:I, s:O}", "varve", varve_version(), "machine", machine,
                   "model", json_text(opened->info.name, strlen(opened->info.name)), "threads",
                   (json_int_t)threads, "choices", t->choices);
-    int code = profile ? write_profile(text_of(arguments, OPTION_out), profile)
-                       : fail("no memory for the profile");
+    int code = write_profile(output, profile); /* no memory for one: nor for its text */
     json_decref(profile);
     if (code != EXIT_DONE) {
         return code;
@@ -84,25 +79,42 @@ static int keep(const struct arguments *arguments, const struct opened *opened, 
     return EXIT_DONE;
 }
 
-static int tune(const struct arguments *arguments, const struct opened *opened) {
+static int measure(const struct arguments *arguments, const struct opened *opened, struct tuning *t,
+                   uint32_t *threads) {
     const struct varve_session_options session = session_options(arguments, 0);
-    struct tuning t = {.choices = json_array()};
     struct varve_error error;
-    uint32_t threads;
     const struct varve_tune_options options = {
         .session = &session,
         .rounds = (uint32_t)integer_of(arguments, OPTION_rounds),
         .seed = given(arguments, OPTION_seed) ? (uint64_t)integer_of(arguments, OPTION_seed) : 1,
         .progress = progress_steps,
         .line = on_line,
-        .context = &t,
+        .context = t,
     };
-    int told = t.choices ? varve_tune(opened->model, &options, &threads, &error) : 0;
+    int code = varve_tune(opened->model, &options, threads, &error);
     progress_clear();
-    int code = !t.choices                                       ? fail("no memory")
-               : told == VARVE_ERROR_CANCELLED && interrupted() ? EXIT_INTERRUPTED
-               : told != VARVE_OK                               ? fail("%s", error.message)
-                                  : keep(arguments, opened, &t, threads);
+    if (code == VARVE_ERROR_CANCELLED && interrupted()) {
+        return EXIT_INTERRUPTED;
+    }
+    return code == VARVE_OK ? EXIT_DONE : fail("%s", error.message);
+}
+
+/* The file is begun first: it would be a pity to find after minutes that it can't be written. */
+static int tune(const struct arguments *arguments, const struct opened *opened) {
+    struct tuning t = {.choices = json_array()};
+    struct varve_output *output;
+    struct varve_error error;
+    uint32_t threads;
+    if (varve_output_open(text_of(arguments, OPTION_out), &output, &error) != VARVE_OK) {
+        json_decref(t.choices);
+        return fail("%s", error.message);
+    }
+    int code = measure(arguments, opened, &t, &threads);
+    if (code == EXIT_DONE) {
+        code = keep(output, opened, &t, threads);
+    } else {
+        varve_output_abandon(output);
+    }
     json_decref(t.choices);
     return code;
 }
