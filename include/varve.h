@@ -349,6 +349,17 @@ int varve_chat_tokens(const struct varve_model *model, const struct varve_messag
 
 struct varve_session;
 
+/* Which variants run a model's operations, as varve_tune found it: another speed, the same results.
+ * A choice that doesn't fit (an unknown name, a shape that the model hasn't) is let be. */
+struct varve_tuning_choice {
+    const char *operation, *shape, *variant;
+    uint32_t rows; /* 1, 2, 4, 8, 32 or 256, which stand for 1, 2, up to 4, 8, 32, and more rows */
+};
+struct varve_tuning {
+    const struct varve_tuning_choice *choices;
+    size_t count;
+};
+
 struct varve_session_options {
     uint32_t slots;         /* sequences held at once; 0: 1 */
     uint32_t context;       /* tokens a sequence may have; 0: the model's, at most 4096 */
@@ -363,8 +374,9 @@ struct varve_session_options {
     bool mtp;               /* evaluate the MTP block beside the trunk */
     bool profile;           /* time every step for varve_session_profile */
     size_t profile_events;  /* of each thread that a profile keeps, the latest ones */
-    const char *isa;        /* NULL: the best here; "portable"; "avx2", "avxvnni", "avx512", "vnni",
-                             * "amx"; "neon", "dotprod", "i8mm" */
+    const struct varve_tuning *tuning; /* or NULL; must stay as long as the session is open */
+    const char *isa; /* NULL: the best here; "portable"; "avx2", "avxvnni", "avx512", "vnni",
+                      * "amx"; "neon", "dotprod", "i8mm" */
 };
 
 int varve_session_open(const struct varve_model *model, const struct varve_session_options *options,
@@ -659,6 +671,34 @@ struct varve_ab_result {
  */
 int varve_ab(const struct varve_model *model, const struct varve_ab_options *options,
              struct varve_ab_result *result, struct varve_error *error);
+
+struct varve_tune_line {
+    const char *operation, *shape; /* valid during the call, as the other texts */
+    uint32_t rows;
+    const char *rule, *variant; /* what varve takes by itself, and the fastest one */
+    double rule_us, us;         /* median times of a call */
+    double p;                   /* of the second measurement; 1: there was none */
+    bool kept;                  /* `variant` is worth a choice: faster twice, and beyond chance */
+};
+struct varve_tune_options {
+    const struct varve_session_options *session; /* isa, threads and kv_f16 count */
+    uint32_t rounds;                             /* of the first measurement */
+    uint64_t seed;                               /* of the tokens */
+    varve_progress progress;
+    void (*line)(void *context, const struct varve_tune_line *line);
+    void *context; /* of both */
+};
+/*
+ * Measures which variants of a model's operations are fastest, on its own shapes and weights, for
+ * each class of rows, and how many threads are (`*threads`; 0: the default ones). Only with
+ * session->threads 0 threads are tried.
+ */
+int varve_tune(const struct varve_model *model, const struct varve_tune_options *options,
+               uint32_t *threads, struct varve_error *error);
+
+/* What tells this machine from others, for whoever keeps a tuning. */
+enum { VARVE_MACHINE_TEXT = 200 };
+void varve_machine(char text[VARVE_MACHINE_TEXT]);
 
 #ifdef __cplusplus
 }

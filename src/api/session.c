@@ -14,6 +14,10 @@ struct varve_session {
 
 enum { CONTEXT_DEFAULT = 4096, WINDOW_DEFAULT = 512, LOGITS_DEFAULT = 16 };
 
+_Static_assert(sizeof(struct varve_tuning) == sizeof(struct vv_tuning) &&
+                   sizeof(struct varve_tuning_choice) == sizeof(struct vv_tuning_choice),
+               "two forms of one tuning");
+
 int vv_translate_options(const struct varve_model *model, const struct varve_session_options *from,
                          struct vv_session_options *to, struct vv_error *error) {
     size_t context =
@@ -42,6 +46,7 @@ int vv_translate_options(const struct varve_model *model, const struct varve_ses
         .mtp = from->mtp,
         .profile = from->profile,
         .profile_events = from->profile_events,
+        .tuning = (const struct vv_tuning *)from->tuning, /* one struct under two names */
     };
     if (from->mtp && model->facts.mtp_layers == 0) {
         return vv_fail(error, VV_ERROR_UNSUPPORTED,

@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-static const enum option_id of_models[] = {OPTION_model, OPTION_prompt,       OPTION_generate,
-                                           OPTION_depth, OPTION_same_experts, OPTION_load,
-                                           OPTION_kv,    OPTION_window,       OPTION_COUNT};
+static const enum option_id of_models[] = {
+    OPTION_model, OPTION_prompt, OPTION_generate, OPTION_depth, OPTION_same_experts,
+    OPTION_load,  OPTION_kv,     OPTION_window,   OPTION_tuned, OPTION_COUNT};
 static const enum option_id of_operations[] = {OPTION_csv, OPTION_svg, OPTION_shape, OPTION_variant,
                                                OPTION_COUNT};
 

@@ -3,6 +3,7 @@
 #include "profile.h"
 #include "progress.h"
 #include "report.h"
+#include "tuned.h"
 
 enum { LOGITS_BYTES = 64 << 20 };
 
@@ -77,12 +78,18 @@ static void warn_of_threads(uint32_t threads) {
 
 struct varve_session_options session_options(const struct arguments *arguments, size_t tokens) {
     int64_t window = integer_of(arguments, OPTION_window);
+    const char *path = text_of(arguments, OPTION_tuned);
+    const struct tuned *tuned = path ? tuned_read(path) : NULL;
     struct varve_session_options options = {
         .context = given(arguments, OPTION_context)
                        ? (uint32_t)integer_of(arguments, OPTION_context)
                        : (uint32_t)tokens,
         .window = window < 0 ? (uint32_t)tokens : (uint32_t)window,
-        .threads = (uint32_t)integer_of(arguments, OPTION_threads),
+        .threads = given(arguments, OPTION_threads)
+                       ? (uint32_t)integer_of(arguments, OPTION_threads)
+                   : tuned ? tuned->threads
+                           : 0,
+        .tuning = tuned ? &tuned->tuning : NULL,
         .kv_f16 = choice_of(arguments, OPTION_kv) == 1,
         .float_activations = choice_of(arguments, OPTION_activations) == 1,
         .all_barriers = choice_of(arguments, OPTION_barriers) == 1,

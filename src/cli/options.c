@@ -37,6 +37,7 @@ WORDS(SHELLS, "bash", "zsh");
 #define CHECK (1u << COMMAND_check)
 #define BENCH (1u << COMMAND_bench)
 #define AB (1u << COMMAND_ab)
+#define TUNE (1u << COMMAND_tune)
 #define HELP (1u << COMMAND_help)
 
 const struct option option_table[OPTION_COUNT] = {

@@ -13,7 +13,8 @@ struct vv_hazard {
 
 struct vv_step {
     const struct vv_operation *operation;
-    const struct vv_variant *variant;
+    const struct vv_variant *variant;                 /* of the window that ran last */
+    const struct vv_variant *by_rows[VV_ROW_CLASSES]; /* for windows of each class */
     void *args;
     char *what;
     uint32_t phase;

@@ -136,7 +136,7 @@ void vv_program_fail(struct vv_program *program, int code, const char *format, .
 
 /* Chooses the step's variant and brings its weights into the order that the variant wants. */
 static int choose(struct vv_program *program, struct vv_step *step, struct vv_weights *weights,
-                  struct vv_error *error) {
+                  const struct vv_tuning *tuning, struct vv_error *error) {
     step->variant = vv_choose_variant(step->operation, step->args, program->device->features,
                                       program->device->packs_weights);
     if (!step->variant) {
@@ -144,6 +144,10 @@ static int choose(struct vv_program *program, struct vv_step *step, struct vv_we
             error, VV_ERROR_UNSUPPORTED,
             "%s: no variant of %s takes weights in the order that another step asked for",
             step->what, step->operation->name);
+    }
+    for (size_t i = 0; i < VV_ROW_CLASSES; i++) {
+        step->by_rows[i] = vv_tuned_variant(tuning, step->operation, step->args, step->variant,
+                                            program->device->features, i);
     }
     if (!step->variant->layout) {
         return VV_OK;
@@ -166,7 +170,7 @@ int vv_program_finish(struct vv_program *program, const struct vv_program_option
         return error->code;
     }
     for (size_t i = 0; i < program->count; i++) {
-        int code = choose(program, &program->steps[i], weights, error);
+        int code = choose(program, &program->steps[i], weights, options->tuning, error);
         if (code != VV_OK) {
             return code;
         }
@@ -189,4 +193,9 @@ int vv_program_finish(struct vv_program *program, const struct vv_program_option
 
 size_t vv_program_steps(const struct vv_program *program) {
     return program->count;
+}
+
+void vv_program_call(const struct vv_program *program, size_t index, struct vv_program_call *call) {
+    const struct vv_step *s = &program->steps[index];
+    *call = (struct vv_program_call){s->operation, s->by_rows[VV_ROW_CLASSES - 1], s->args};
 }

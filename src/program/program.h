@@ -10,6 +10,7 @@
 #pragma once
 #include "device/device.h"
 #include "registry/operation.h"
+#include "registry/tuning.h"
 #include "registry/window.h"
 
 struct vv_program;
@@ -37,9 +38,10 @@ void vv_program_add(struct vv_program *program, const struct vv_operation *opera
 void vv_program_fail(struct vv_program *program, int code, const char *format, ...) VV_PRINTF(3, 4);
 
 struct vv_program_options {
-    bool all_barriers; /* one after every step, for debugging: results are equal */
-    bool profile;      /* time every step */
-    size_t events;     /* of each thread that a profile keeps, the latest ones */
+    bool all_barriers;              /* one after every step, for debugging: results are equal */
+    bool profile;                   /* time every step */
+    size_t events;                  /* of each thread that a profile keeps, the latest ones */
+    const struct vv_tuning *tuning; /* or NULL: the registry's rule alone */
 };
 
 /* Chooses variants (packing weights where the device wants it) and places barriers. Returns the
@@ -69,6 +71,14 @@ struct vv_program_step {
 };
 size_t vv_program_steps(const struct vv_program *program);
 void vv_program_step(const struct vv_program *program, size_t index, struct vv_program_step *step);
+
+/* What a step of a finished program calls, for measurements of it alone. */
+struct vv_program_call {
+    const struct vv_operation *operation;
+    const struct vv_variant *rule; /* what runs it in windows of the largest class */
+    const void *args;
+};
+void vv_program_call(const struct vv_program *program, size_t index, struct vv_program_call *call);
 
 /* All runs so far, when profiled; times are seconds, those at barriers the mean of all threads. */
 struct vv_program_totals {

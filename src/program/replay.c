@@ -155,6 +155,13 @@ static int explain(const struct vv_program *p, int64_t failed, struct vv_error *
                    s->what, s->operation->name);
 }
 
+static void select_variants(struct vv_program *program) {
+    size_t row_class = vv_row_class((size_t)program->window->rows);
+    for (size_t i = 0; i < program->count; i++) {
+        program->steps[i].variant = program->steps[i].by_rows[row_class];
+    }
+}
+
 int vv_program_run(struct vv_program *program, struct vv_error *error) {
     struct replay r = {.program = program};
     atomic_init(&r.failed, INT64_MAX);
@@ -162,6 +169,7 @@ int vv_program_run(struct vv_program *program, struct vv_error *error) {
     if (program->window->rows != program->planned_rows ||
         program->window->outputs != program->planned_outputs) {
         vv_plan_alone(program);
+        select_variants(program);
     }
     for (size_t i = 0; i < program->count; i++) {
         atomic_store_explicit(&program->pools[i].taken, 0, memory_order_relaxed);

@@ -96,7 +96,7 @@ int vv_session_pass(struct vv_session *s, enum vv_pass which, struct pass **pass
     p->forward.window = vv_program_window(p->program);
     record(s, which, &p->forward);
     struct vv_program_options options = {s->options.all_barriers, s->options.profile,
-                                         s->options.profile_events};
+                                         s->options.profile_events, s->options.tuning};
     code = vv_program_finish(p->program, &options, s->weights, error);
     if (code == VV_OK && !s->device->shares_host_memory && p->forward.logits) {
         size_t bytes = p->forward.outputs * s->facts.vocabulary * sizeof *p->logits;

@@ -13,7 +13,8 @@ struct vv_session_options {
     uint32_t features;                        /* VV_CPU_… to use at most */
     int kv_type;
     bool float_activations, all_barriers, mock_device, observe, mtp, profile;
-    size_t profile_events; /* of each thread that a profile keeps */
+    size_t profile_events;          /* of each thread that a profile keeps */
+    const struct vv_tuning *tuning; /* or NULL; lives as long as the session */
 };
 
 struct vv_row {

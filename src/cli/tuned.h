@@ -1,0 +1,12 @@
+/* Profiles of `varve tune`: a JSON file with the machine, the version, and the choices. */
+#pragma once
+#include <varve.h>
+
+struct tuned {
+    struct varve_tuning tuning;
+    uint32_t threads; /* 0: as many as without it */
+};
+
+/* The profile in a file, until the program ends. A file that can't be read, is no profile, or was
+ * made by another version or on another machine is told on standard error, once; then NULL. */
+const struct tuned *tuned_read(const char *path);
