@@ -157,7 +157,7 @@ static void wrong_use_is_told(void **state) {
     command_refuses(varve("bench", "model", "-m", MODEL, "--prompt", "0"), 2, WORDS("--prompt"));
     command_refuses(varve("bench", "model", "-m", MODEL, "--depth", "1000000"), 1,
                     WORDS("tokens are needed"));
-    command_refuses(varve("run", "--rounds", "3"), 2, WORDS("bench and ab do"));
+    command_refuses(varve("run", "--rounds", "3"), 2, WORDS("bench, ab and tune do"));
 }
 
 int main(void) {
