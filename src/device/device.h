@@ -56,7 +56,8 @@ int vv_mock_device(const struct vv_cpu_options *options, struct vv_device **devi
 /* Physical cores inside the affinity mask and the cgroup's quota, at least 1; of cores of several
  * kinds, as many of the fastest as are best with equal shares. */
 unsigned vv_cpu_default_threads(void);
-/* A sentence in `text` if this process can't run `threads` threads at once on cores of their own. */
+/* A sentence in `text` if this process can't run `threads` threads at once on cores of their own.
+ */
 bool vv_cpu_threads_warn(unsigned threads, char *text, size_t size);
 
 /* Waits until every thread of the team is here; what each wrote before, all see after. */

@@ -33,6 +33,14 @@ static void one_case(struct vv_check *check, int32_t rows, size_t width) {
         .rows = {&w->rows, 1},
         .width = width};
     vv_check_variants(check, &vv_mtp_wide, &args, "%d rows of %zu", rows, width);
+    const float *ring = (const float *)args.ring.base;
+    for (int32_t r = 0; r < rows; r++) {
+        size_t entry = (size_t)(w->slot[r] * RING + w->position[r] % RING);
+        const float *right =
+            w->source[r] >= 0 ? args.wide + (size_t)w->source[r] * width : ring + entry * width;
+        vv_check_true(check, memcmp(args.h + (size_t)r * width, right, stride) == 0,
+                      "row %d of %d is another one's", r, rows);
+    }
 
     float *wrong = vv_check_floats(check, (size_t)rows * width);
     for (int which = 0; which < 3; which++) {
