@@ -109,7 +109,7 @@ static struct story *new_story(struct vv_check *check, struct shape s, float mag
  */
 static struct vv_window *new_window(struct vv_check *check, int32_t sequences, const int32_t *first,
                                     const int32_t *count, bool shuffled) {
-    int32_t firsts[SLOTS], row = 0, rows = 0;
+    int32_t firsts[SLOTS] = {0}, row = 0, rows = 0;
     for (int32_t i = 0; i < sequences; i++) {
         rows += count[i];
         firsts[i] = first[i];
