@@ -579,6 +579,7 @@ struct varve_bench_result {
     uint32_t n, depth;
     const double *ms; /* [rounds] */
     size_t rounds;
+    double bytes; /* of windows: that one reads and writes, the mean of all; else 0 */
 };
 struct varve_bench_options {
     /* What is measured; an empty list or a 0 leaves the test out. `depths`, tokens that a sequence

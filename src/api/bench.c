@@ -27,8 +27,12 @@ int varve_measure_ceilings(uint32_t threads, const char *isa, struct varve_ceili
 
 static void on_result(void *context, const struct vv_bench_result *from) {
     const struct varve_bench_options *o = context;
-    const struct varve_bench_result result = {(enum varve_bench_kind)from->kind, from->n,
-                                              from->depth, from->ms, from->rounds};
+    const struct varve_bench_result result = {(enum varve_bench_kind)from->kind,
+                                              from->n,
+                                              from->depth,
+                                              from->ms,
+                                              from->rounds,
+                                              from->bytes};
     if (o->result) {
         o->result(o->context, &result);
     }

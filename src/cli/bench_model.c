@@ -17,6 +17,7 @@ struct line {
     enum varve_bench_kind kind;
     uint32_t n, depth;
     struct varve_series ms;
+    double bytes;
 };
 
 struct report {
@@ -51,7 +52,7 @@ static void on_result(void *context, const struct varve_bench_result *r) {
     }
     if (report->count < LINES_MOST) {
         report->lines[report->count++] =
-            (struct line){r->kind, r->n, r->depth, varve_series_of(r->ms, r->rounds)};
+            (struct line){r->kind, r->n, r->depth, varve_series_of(r->ms, r->rounds), r->bytes};
     }
 }
 
@@ -73,8 +74,9 @@ static void write_remark(const struct report *report, const struct line *l,
                          const struct varve_ceilings *ceilings) {
     const struct line *one = l->kind == VARVE_BENCH_WINDOW ? one_row(report, l->depth) : NULL;
     if (one && l->n > 1) {
-        output_format("  %.2f of one row (%.2f by medians)", l->ms.least / one->ms.least,
-                      l->ms.median / one->ms.median);
+        output_format("  %.2f of one row (%.2f by medians), of its bytes %.2f",
+                      l->ms.least / one->ms.least, l->ms.median / one->ms.median,
+                      l->bytes / one->bytes);
     } else if (l->kind == VARVE_BENCH_GENERATE && facts->token_bytes) {
         double rate = (double)facts->token_bytes * l->n / (l->ms.least * 1e-3);
         output_format("  reads %.1f GB/s, %.0f %% of what is possible", rate * 1e-9,

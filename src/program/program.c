@@ -199,3 +199,11 @@ void vv_program_call(const struct vv_program *program, size_t index, struct vv_p
     const struct vv_step *s = &program->steps[index];
     *call = (struct vv_program_call){s->operation, s->by_rows[VV_ROW_CLASSES - 1], s->args};
 }
+
+uint64_t vv_program_bytes(const struct vv_program *program) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < program->count; i++) {
+        bytes += vv_operation_bytes(program->steps[i].operation, program->steps[i].args);
+    }
+    return bytes;
+}

@@ -72,6 +72,10 @@ struct vv_program_step {
 size_t vv_program_steps(const struct vv_program *program);
 void vv_program_step(const struct vv_program *program, size_t index, struct vv_program_step *step);
 
+/* Bytes that all steps read and write for the window as it is now. Which experts were active is
+ * taken from the last layer that ran, for all of them. */
+uint64_t vv_program_bytes(const struct vv_program *program);
+
 /* What a step of a finished program calls, for measurements of it alone. */
 struct vv_program_call {
     const struct vv_operation *operation;

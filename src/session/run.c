@@ -266,6 +266,10 @@ int vv_session_commit(struct vv_session *s, uint32_t slot, uint32_t keep, struct
     return VV_OK;
 }
 
+uint64_t vv_session_bytes(const struct vv_session *s) {
+    return s->last ? vv_program_bytes(s->last->program) : 0;
+}
+
 const float *vv_session_logits(const struct vv_session *s, size_t i) {
     if (!s->last || i >= (size_t)s->last->forward.window->outputs) {
         return NULL;

@@ -48,6 +48,9 @@ int vv_session_run(struct vv_session *session, const struct vv_row *rows, size_t
 /* The first `keep` rows of a verified slot become part of it. */
 int vv_session_commit(struct vv_session *session, uint32_t slot, uint32_t keep,
                       struct vv_error *error);
+/* Bytes that the last window read and wrote, as vv_program_bytes counts them. */
+uint64_t vv_session_bytes(const struct vv_session *session);
+
 /* Logits of the i-th wanted row of the last window; NULL beyond. Host memory, until the next run.
  */
 const float *vv_session_logits(const struct vv_session *session, size_t i);

@@ -10,7 +10,8 @@ enum { WINDOWS_A_ROUND = 4, PROMPT_SLOT = 0, FIRST_DEPTH_SLOT = 1 };
 struct test {
     enum vv_bench_kind kind;
     uint32_t n, depth, slot;
-    double *ms; /* [rounds] */
+    double *ms;   /* [rounds] */
+    double bytes; /* of a window, summed over the rounds */
 };
 
 struct bench {
@@ -70,7 +71,7 @@ static int run_generate(struct bench *b, const struct test *t, double *ms, struc
 }
 
 /* The sequence is as long afterwards as before: nothing of a window is kept. */
-static int run_windows(struct bench *b, const struct test *t, double *ms, struct vv_error *error) {
+static int run_windows(struct bench *b, struct test *t, double *ms, struct vv_error *error) {
     int code = VV_OK;
     for (int i = 0; code == VV_OK && i < WINDOWS_A_ROUND; i++) {
         draw(b, t->slot, t->n, b->options->same_experts);
@@ -78,13 +79,14 @@ static int run_windows(struct bench *b, const struct test *t, double *ms, struct
             b->rows[r].output = true;
         }
         code = run(b, t->n, VV_VERIFY, ms, error);
+        t->bytes += (double)vv_session_bytes(b->session) / WINDOWS_A_ROUND;
         code = code == VV_OK ? vv_session_commit(b->session, t->slot, 0, error) : code;
     }
     *ms /= WINDOWS_A_ROUND;
     return code;
 }
 
-static int run_test(struct bench *b, const struct test *t, double *ms, struct vv_error *error) {
+static int run_test(struct bench *b, struct test *t, double *ms, struct vv_error *error) {
     *ms = 0;
     switch (t->kind) {
     case VV_BENCH_PROMPT:
@@ -123,7 +125,7 @@ static int run_round(struct bench *b, uint32_t round, struct vv_error *error) {
 
 /* Everything is touched and every program recorded before the clock counts. */
 static int warm_up(struct bench *b, struct vv_bench_facts *facts, struct vv_error *error) {
-    struct test first = {VV_BENCH_PROMPT, b->window, 0, PROMPT_SLOT, NULL};
+    struct test first = {VV_BENCH_PROMPT, b->window, 0, PROMPT_SLOT, NULL, 0};
     int code = run_test(b, &first, &facts->cold_ms, error);
     facts->cold_rows = first.n;
     code = code == VV_OK ? restore_depths(b, error) : code;
@@ -131,6 +133,7 @@ static int warm_up(struct bench *b, struct vv_bench_facts *facts, struct vv_erro
         double ms;
         if (b->tests[i].kind == VV_BENCH_WINDOW) {
             code = run_test(b, &b->tests[i], &ms, error);
+            b->tests[i].bytes = 0;
         }
     }
     return code;
@@ -144,7 +147,8 @@ static int run_all(struct bench *b, struct vv_bench_facts *facts, struct vv_erro
     }
     for (size_t i = 0; code == VV_OK && i < b->count; i++) {
         const struct test *t = &b->tests[i];
-        const struct vv_bench_result result = {t->kind, t->n, t->depth, t->ms, o->rounds};
+        const struct vv_bench_result result = {t->kind, t->n,      t->depth,
+                                               t->ms,   o->rounds, t->bytes / o->rounds};
         o->result(o->context, &result);
     }
     return code;
@@ -155,7 +159,7 @@ static int run_all(struct bench *b, struct vv_bench_facts *facts, struct vv_erro
 static void add(struct bench *b, enum vv_bench_kind kind, uint32_t n, uint32_t depth,
                 uint32_t slot) {
     double *ms = b->tests[0].ms + b->count * b->options->rounds;
-    b->tests[b->count++] = (struct test){kind, n, depth, slot, ms};
+    b->tests[b->count++] = (struct test){kind, n, depth, slot, ms, 0};
 }
 
 /* A depth's windows come before its generation, which moves the sequence on. */

@@ -14,6 +14,7 @@ struct vv_bench_result {
     uint32_t n, depth;
     const double *ms; /* [rounds] */
     size_t rounds;
+    double bytes; /* of windows: read and written by one, the mean of all; else 0 */
 };
 
 struct vv_bench_options {

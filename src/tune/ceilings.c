@@ -16,7 +16,7 @@
  */
 enum { ROUNDS = 3, PARTS = 24, LINE = 512 };
 static const size_t least_bytes = (size_t)256 << 20, most_bytes = (size_t)1 << 30;
-static const size_t turns = 50000;
+static const size_t turns = 800000;
 
 struct probe {
     const struct vv_loops *loops;
@@ -29,6 +29,7 @@ struct probe {
 static const struct vv_loops *best_loops(uint32_t features) {
     static const struct vv_loops *const all[] = {
 #if defined(__x86_64__)
+        &vv_amx_loops,
         &vv_vnni_loops,
         &vv_avx512_loops,
         &vv_avx2_loops,

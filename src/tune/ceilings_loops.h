@@ -13,4 +13,5 @@ struct vv_loops {
 };
 
 /* Slower to faster; the first needs nothing. */
-extern const struct vv_loops vv_portable_loops, vv_avx2_loops, vv_avx512_loops, vv_vnni_loops;
+extern const struct vv_loops vv_portable_loops, vv_avx2_loops, vv_avx512_loops, vv_vnni_loops,
+    vv_amx_loops;

@@ -1,18 +1,21 @@
 /*
  * The instructions that kernels are made of, on as many independent accumulators as hide their
- * latency: vpmaddubsw, vpmaddwd and an addition on AVX2 and AVX-512, vpdpbusd with VNNI.
+ * latency: vpmaddubsw, vpmaddwd and an addition on AVX2 and AVX-512, vpdpbusd with VNNI, tdpbssd on
+ * AMX.
  */
 #include "registry/operation.h"
 #include "tune/ceilings_loops.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#include <string.h>
 
 enum { SUMS = 8 };
 
 #define AVX2 __attribute__((target("avx2,fma")))
 #define AVX512 __attribute__((target("avx512f,avx512bw")))
 #define VNNI __attribute__((target("avx512f,avx512bw,avx512vnni")))
+#define AMX __attribute__((target("amx-tile,amx-int8")))
 
 /* ---- AVX2 ---- */
 
@@ -139,6 +142,44 @@ VNNI static uint64_t int8_vnni(size_t turns) {
     return (uint32_t)_mm512_cvtsi512_si32(sum[0]);
 }
 
+/* ---- AMX: four tiles of sums, two of either factor ---- */
+
+struct tiles {
+    uint8_t palette, start_row, reserved[14];
+    uint16_t row_bytes[16];
+    uint8_t rows[16];
+};
+
+AMX static uint64_t int8_amx(size_t turns) {
+    struct tiles tiles = {.palette = 1};
+    uint8_t ones[16][64];
+    int32_t sums[16][16];
+    memset(ones, 1, sizeof ones);
+    for (int t = 0; t < 8; t++) {
+        tiles.row_bytes[t] = 64;
+        tiles.rows[t] = 16;
+    }
+    __asm__ volatile("" ::"m"(tiles)); /* GCC 12 thinks that 8 bytes of it are read */
+    _tile_loadconfig(&tiles);
+    _tile_loadd(4, ones, 64);
+    _tile_loadd(5, ones, 64);
+    _tile_loadd(6, ones, 64);
+    _tile_loadd(7, ones, 64);
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+    for (size_t t = 0; t < turns; t += 8) { /* these take long */
+        _tile_dpbssd(0, 4, 6);
+        _tile_dpbssd(1, 4, 7);
+        _tile_dpbssd(2, 5, 6);
+        _tile_dpbssd(3, 5, 7);
+    }
+    _tile_stored(0, sums, 64);
+    _tile_release();
+    return (uint32_t)sums[0][0];
+}
+
 const struct vv_loops vv_avx2_loops = {VV_CPU_AVX2, read_avx2,       int8_avx2,
                                        f32_avx2,    2.0 * 32 * SUMS, 2.0 * 8 * 12};
 const struct vv_loops vv_avx512_loops = {VV_CPU_AVX512, read_avx512,     int8_avx512,
@@ -149,4 +190,7 @@ const struct vv_loops vv_vnni_loops = {VV_CPU_AVX512 | VV_CPU_AVX512_VNNI,
                                        f32_avx512,
                                        2.0 * 64 * 12,
                                        2.0 * 16 * 12};
+const struct vv_loops vv_amx_loops = {
+    VV_CPU_AVX512 | VV_CPU_AMX_INT8, read_avx512,  int8_amx, f32_avx512,
+    2.0 * 4 * 16 * 16 * 64 / 8,      2.0 * 16 * 12};
 #endif
