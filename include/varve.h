@@ -416,6 +416,9 @@ struct varve_row {
  * the session's size. Every row whose logits are wanted is handed to `sink` in row order, if there
  * is one; a sink's failure ends the evaluation and is returned. Verify takes one window of at most
  * 16 rows a sequence. On an error the sequences touched are left empty.
+ *
+ * The caller is one of the threads that compute: here and in commit and draft it needs 1 MB of
+ * stack, which is more than some systems give a thread that isn't asked for with more.
  */
 typedef int (*varve_sink)(void *context, size_t row, const float *logits,
                           struct varve_error *error);

@@ -23,6 +23,10 @@
  */
 enum { SPIN_NANOSECONDS = 50000, CROWDED_NANOSECONDS = 500, PAUSES = 8 };
 
+/* Kernels keep up to 700 KB on the stack; a process started with a small one, or another libc,
+ * would give a thread less. */
+enum { STACK_BYTES = 8 << 20 };
+
 struct member {
     struct vv_team *team;
     unsigned thread;
@@ -118,15 +122,32 @@ unsigned vv_team_threads(const struct vv_team *team) {
     return team->threads;
 }
 
-/* Rounding to nearest even, no flush to zero, whatever the thread that made us had set. */
-static void set_float_mode(void) {
+/* Rounding to nearest even, no flush to zero, no traps (we divide by zero where it doesn't matter),
+ * whatever the thread that made us had set. Returns what was set. */
+static uint64_t set_float_mode(void) {
 #if defined(__x86_64__)
-    _mm_setcsr(_mm_getcsr() & ~(0x8040u | 0x6000u));
+    unsigned mode = _mm_getcsr();
+    _mm_setcsr((mode & ~(0x8040u | 0x6000u)) | 0x1f80u);
+    return mode;
 #elif defined(__aarch64__)
-    uint64_t mode;
+    uint64_t mode, ours;
     __asm__ volatile("mrs %0, fpcr" : "=r"(mode));
-    mode &= ~(UINT64_C(1) << 24 | UINT64_C(1) << 19 | UINT64_C(3) << 22 | UINT64_C(1) << 1);
+    ours = mode & ~(UINT64_C(1) << 24 | UINT64_C(1) << 19 | UINT64_C(3) << 22 | UINT64_C(1) << 1 |
+                    UINT64_C(0x9f00));
+    __asm__ volatile("msr fpcr, %0" ::"r"(ours));
+    return mode;
+#else
+    return 0;
+#endif
+}
+
+static void put_float_mode_back(uint64_t mode) {
+#if defined(__x86_64__)
+    _mm_setcsr((unsigned)mode);
+#elif defined(__aarch64__)
     __asm__ volatile("msr fpcr, %0" ::"r"(mode));
+#else
+    (void)mode;
 #endif
 }
 
@@ -148,10 +169,7 @@ static void *member_main(void *argument) {
 
 /* The caller's own float mode is put back: a library leaves no traces. */
 void vv_team_run(struct vv_team *team, vv_team_body body, void *context) {
-#if defined(__x86_64__)
-    unsigned mode = _mm_getcsr();
-#endif
-    set_float_mode();
+    uint64_t mode = set_float_mode();
     team->body = body;
     team->context = context;
     if (team->threads > 1) {
@@ -159,9 +177,7 @@ void vv_team_run(struct vv_team *team, vv_team_body body, void *context) {
     }
     body(context, team, 0);
     vv_team_barrier(team);
-#if defined(__x86_64__)
-    _mm_setcsr(mode);
-#endif
+    put_float_mode_back(mode);
 }
 
 /* More threads than CPUs that they may run on. */
@@ -169,6 +185,21 @@ static bool crowded(unsigned threads) {
     cpu_set_t allowed;
     return sched_getaffinity(0, sizeof allowed, &allowed) == 0 &&
            threads > (unsigned)CPU_COUNT(&allowed);
+}
+
+/* Returns an errno, or 0. */
+static int start(struct member *m) {
+    pthread_attr_t attributes;
+    int code = pthread_attr_init(&attributes);
+    if (code != 0) {
+        return code;
+    }
+    code = pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    if (code == 0) {
+        code = pthread_create(&m->id, &attributes, member_main, m);
+    }
+    pthread_attr_destroy(&attributes);
+    return code;
 }
 
 struct vv_team *vv_team_new(unsigned threads, struct vv_error *error) {
@@ -186,7 +217,7 @@ struct vv_team *vv_team_new(unsigned threads, struct vv_error *error) {
     team->spin = crowded(threads) ? CROWDED_NANOSECONDS : SPIN_NANOSECONDS;
     for (unsigned t = 1; t < threads; t++) {
         members[t] = (struct member){team, t, 0};
-        int code = pthread_create(&members[t].id, NULL, member_main, &members[t]);
+        int code = start(&members[t]);
         if (code != 0) {
             vv_team_free(team);
             vv_fail(error, VV_ERROR_MEMORY, "thread %u of %u can't be started (%s): ask for fewer",

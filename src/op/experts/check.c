@@ -359,6 +359,8 @@ static void check_products(struct vv_check *check) {
     }
     check_up(check, VV_TYPE_Q8_0, VV_TYPE_Q8_0, 64, 2, 130, 2, 2, false); /* 130 pairs an expert */
     check_down(check, VV_TYPE_Q8_0, 64, 2, 130, 2, 2, false);
+    check_up(check, VV_TYPE_Q4_K, VV_TYPE_Q8_0, 256, 2, 300, 2, 2, false);
+    check_down(check, VV_TYPE_Q8_0, 64, 2, 300, 2, 2, false);
 }
 
 static void check_errors(struct vv_check *check) {
@@ -425,11 +427,50 @@ static void check_bad_rows(struct vv_check *check) {
     vv_check_reset(check);
 }
 
+/* Quantised weights, which other variants take: one row of several, or one expert's scale. */
+static void check_bad_quantised(struct vv_check *check) {
+    static const float scale[] = {1.0f, INFINITY};
+    enum { ROWS = 3, EXPERTS = 2, USED = 2, PAIRS = ROWS * USED, OUTPUTS = 20, WIDTH = 160 };
+    for (size_t bad = 0; bad < PAIRS; bad++) {
+        struct mixture m = new_mixture(check, ROWS, EXPERTS, USED);
+        struct vv_expert_up up = {
+            .u = new_planes(check, ROWS, WIDTH),
+            .gate = vv_check_weight(check, VV_TYPE_Q8_0, WIDTH, OUTPUTS, EXPERTS),
+            .up = vv_check_weight(check, VV_TYPE_Q8_0, WIDTH, OUTPUTS, EXPERTS),
+            .hidden = OUTPUTS,
+            .active = m.active,
+            .begin = m.begin,
+            .pair = m.pair,
+            .used = USED,
+            .h = vv_check_floats(check, PAIRS * OUTPUTS),
+            .rows = m.rows};
+        struct vv_expert_down down = {.h = new_planes(check, PAIRS, WIDTH),
+                                      .down = up.gate,
+                                      .active = m.active,
+                                      .begin = m.begin,
+                                      .pair = m.pair,
+                                      .y = vv_check_floats(check, PAIRS * OUTPUTS),
+                                      .width = OUTPUTS,
+                                      .rows = m.rows,
+                                      .used = USED};
+        vv_check_spoil_row(&down.h, PAIRS, bad);
+        vv_check_refuses(check, &vv_expert_down, &down, VV_ERROR_NOT_FINITE, "pair %zu", bad);
+        if (bad < ROWS) {
+            vv_check_spoil_row(&up.u, ROWS, bad);
+        } else {
+            (bad % 2 ? up.up : up.gate)->scale = scale;
+        }
+        vv_check_refuses(check, &vv_expert_up, &up, VV_ERROR_NOT_FINITE, "trouble %zu", bad);
+        vv_check_reset(check);
+    }
+}
+
 void vv_experts_check(struct vv_check *check) {
     static const size_t widths[] = {1, 7, 16, 33, 63, 64, 65, 127, 128, 320};
     check_products(check);
     check_errors(check);
     check_bad_rows(check);
+    check_bad_quantised(check);
     for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
         for (int32_t rows = 1; rows <= 8; rows++) {
             check_sum(check, widths[i], 1 + (size_t)(rows + (int32_t)i) % 10, rows);

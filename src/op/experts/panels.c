@@ -10,7 +10,7 @@
 #include "op/experts/internal.h"
 #include "quant/panel/products.h"
 
-enum { PAIRS = 256, COLUMNS = 64 };
+enum { PAIRS = VV_TAKEN_MOST, COLUMNS = 64 };
 
 /* Units that are outputs of one expert's matrix, for some of the rows that use the expert. */
 struct stretch {

@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 void vv_gemv_check(struct vv_check *check);
@@ -92,6 +93,172 @@ static void check_case(struct vv_check *check, int type, size_t width, size_t ou
                       vv_format(type)->name, width, outputs, (int)rows,
                       a.x.float_only ? ", float activations" : "");
     vv_check_reset(check);
+}
+
+/* ---- the largest integers ---- */
+
+/* What a segment of a super-block format, or a step of a block format, can sum up to (the table of
+ * docs/arithmetic.md, section 2). Grids may have no entry with the largest value everywhere. */
+static const struct {
+    int type;
+    bool reached;
+    int32_t largest;
+} bounds[] = {
+    {VV_TYPE_Q1_0, true, 16256},        {VV_TYPE_Q2_K, true, 731520},
+    {VV_TYPE_Q3_K, true, 2080768},      {VV_TYPE_Q4_K, true, 15361920},
+    {VV_TYPE_Q5_K, true, 31747968},     {VV_TYPE_Q6_K, true, 66584576},
+    {VV_TYPE_IQ1_S, false, 2194560},    {VV_TYPE_IQ1_M, false, 2194560},
+    {VV_TYPE_IQ2_XXS, false, 21669248}, {VV_TYPE_IQ2_XS, true, 21669248},
+    {VV_TYPE_IQ2_S, true, 21669248},    {VV_TYPE_IQ3_XXS, false, 31244032},
+    {VV_TYPE_IQ3_S, false, 7559040},    {VV_TYPE_IQ4_XS, true, 66064384},
+    {VV_TYPE_TQ1_0, true, 16256},       {VV_TYPE_TQ2_0, true, 32512},
+    {VV_TYPE_Q4_0, true, 32512},        {VV_TYPE_Q4_1, true, 60960},
+    {VV_TYPE_Q5_0, true, 65024},        {VV_TYPE_Q5_1, true, 125984},
+    {VV_TYPE_Q8_0, true, 520192},       {VV_TYPE_IQ4_NL, true, 516128},
+    {VV_TYPE_MXFP4, true, 48768},       {VV_TYPE_Q2_0, true, 8128},
+    {VV_TYPE_NVFP4, true, 24384},
+};
+
+static struct vv_segment part_of(const struct vv_format *f, const uint8_t *block, size_t part) {
+    struct vv_segment s;
+    size_t values = f->block_values < 128 ? f->block_values : 128;
+    f->unpack(block, f->block_bytes, part, values, &s);
+    return s;
+}
+
+/* The block has the floats of `sane`. */
+static bool keeps_floats(const struct vv_format *f, const uint8_t *block, const uint8_t *sane) {
+    struct vv_segment a = part_of(f, block, 0), b = part_of(f, sane, 0);
+    if (f->step == 0) {
+        return a.d == b.d && (!f->has_offset || a.dmin == b.dmin);
+    }
+    size_t bytes = f->block_values / f->step * sizeof *a.step_d;
+    return memcmp(a.step_d, b.step_d, bytes) == 0 &&
+           (!f->has_offset || memcmp(a.step_m, b.step_m, bytes) == 0);
+}
+
+/* The sum of |scale * w| of values from .. to - 1. */
+static int32_t sum_of(const struct vv_format *f, const struct vv_segment *s, size_t from,
+                      size_t to) {
+    int32_t sum = 0;
+    for (size_t i = from; i < to; i++) {
+        sum += abs(f->step == 0 ? s->scale[i / 16] * s->w[i] : s->w[i]);
+    }
+    return sum;
+}
+
+/* What of the block counts as large: values, and minimums. */
+static int32_t size_of(const struct vv_format *f, const uint8_t *block) {
+    int32_t size = 0;
+    for (size_t part = 0; part == 0 || part < f->block_values / 128; part++) {
+        struct vv_segment s = part_of(f, block, part);
+        size += sum_of(f, &s, 0, f->block_values < 128 ? f->block_values : 128);
+        for (size_t k = 0; k < 8 && f->step == 0 && f->has_offset; k++) {
+            size += s.min[k];
+        }
+    }
+    return size;
+}
+
+/* Changes all but the block's floats: byte for byte to `fill`, then to what makes it largest. */
+static void enlarge(struct vv_check *check, const struct vv_format *f, uint8_t fill,
+                    uint8_t *block) {
+    uint8_t sane[512];
+    memcpy(sane, block, f->block_bytes);
+    for (size_t i = 0; i < f->block_bytes; i++) {
+        block[i] = fill;
+        block[i] = keeps_floats(f, block, sane) ? fill : sane[i];
+    }
+    int32_t size = size_of(f, block);
+    for (size_t i = 0; i < f->block_bytes; i++) {
+        for (unsigned v = 0; v < 256; v++) {
+            bool skipped = vv_check_quick(check) && (v & 15) != 0 && (v & 15) != 15;
+            uint8_t old = block[i];
+            block[i] = (uint8_t)v;
+            if (!skipped && keeps_floats(f, block, sane) && size_of(f, block) > size) {
+                size = size_of(f, block);
+            } else {
+                block[i] = old;
+            }
+        }
+    }
+}
+
+/* The largest integer that the block makes with activations of 127 and its signs. */
+static int32_t largest_of(const struct vv_format *f, const uint8_t *block) {
+    int32_t largest = 0;
+    for (size_t part = 0; part == 0 || part < f->block_values / 128; part++) {
+        struct vv_segment s = part_of(f, block, part);
+        size_t length = f->step == 0 ? 128 : f->step;
+        for (size_t at = 0; at == 0 || at < (f->step == 0 ? 0 : f->block_values); at += length) {
+            int32_t sum = 127 * sum_of(f, &s, at, at + length);
+            largest = sum > largest ? sum : largest;
+        }
+    }
+    return largest;
+}
+
+/* All blocks are as large as they get; activations are 127 with the signs of the weights, with the
+ * other signs, or all of one sign. Returns the largest integer. */
+static int32_t check_largest(struct vv_check *check, const struct vv_format *f, uint8_t fill,
+                             int32_t rows) {
+    enum { OUTPUTS = 17 };
+    size_t width = f->block_values < 128 ? 448 : 512;
+    struct vv_weight *w = vv_check_weight(check, f->type, width, OUTPUTS, 1);
+    uint8_t *data = (uint8_t *)(uintptr_t)w->data;
+    enlarge(check, f, fill, data);
+    for (size_t at = f->block_bytes; at < OUTPUTS * w->row_bytes; at += f->block_bytes) {
+        memcpy(data + at, data, f->block_bytes);
+    }
+    float *x = vv_check_floats(check, (size_t)rows * width);
+    const float *aligned = decoded_row(check, w, 0);
+    for (size_t i = 0; i < (size_t)rows * width; i++) {
+        float sign = i / width % 2 ? -1.0f : 1.0f;
+        x[i] = i / width % 4 < 2 ? copysignf(1.0f, aligned[i % width]) * sign : sign;
+    }
+    struct vv_gemv a = {.weight = w, .y_row = OUTPUTS, .rows = {&rows, 1}};
+    a.x = vv_check_planes(check, x, (size_t)rows, width, VV_PLANES_COARSE | VV_PLANES_FINE);
+    a.y = vv_check_floats(check, (size_t)rows * OUTPUTS);
+    vv_check_variants(check, &vv_gemv, &a, "%s, the largest integers, from %02x, %d rows", f->name,
+                      fill, (int)rows);
+    int32_t largest = largest_of(f, data);
+    vv_check_reset(check);
+    return largest;
+}
+
+static void check_bounds(struct vv_check *check) {
+    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
+        const struct vv_format *f = vv_format(bounds[i].type);
+        int32_t zeros = check_largest(check, f, 0, 36), ones = check_largest(check, f, 0xff, 5);
+        int32_t largest = zeros > ones ? zeros : ones;
+        bool right = bounds[i].reached ? largest == bounds[i].largest : largest < bounds[i].largest;
+        vv_check_true(check, right, "%s: integers reach %d, not %d", f->name, largest,
+                      bounds[i].largest);
+        check_largest(check, f, 0, 1);
+        check_largest(check, f, 0xff, 36);
+    }
+}
+
+/* ---- many rows ---- */
+
+/* More rows than kernels take at a time, with and without rows laid out for panels, and rows too
+ * long for a kernel's memory. */
+static void check_passes(struct vv_check *check) {
+    static const int types[] = {VV_TYPE_Q5_1, VV_TYPE_Q4_K, VV_TYPE_F16};
+    static const size_t shapes[][2] = {{300, 256}, {150, 2560}, {2, 349696}}; /* rows, width */
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
+            int32_t rows = (int32_t)shapes[k][0];
+            struct vv_gemv a = make(check, types[i], shapes[k][1], 3, &rows);
+            a.y = vv_check_floats(check, shapes[k][0] * 3);
+            for (int panels = 1; panels >= 0; panels--) {
+                vv_check_variants(check, &vv_gemv, &a, "%s, %d rows of %zu",
+                                  vv_format(types[i])->name, (int)rows, shapes[k][1]);
+                a.x.coarse_panel = a.x.fine_panel = NULL;
+            }
+            vv_check_reset(check);
+        }
+    }
 }
 
 /* ---- misreadings ---- */
@@ -324,5 +491,7 @@ void vv_gemv_check(struct vv_check *check) {
         }
         check_picked(check, f);
     }
+    check_bounds(check);
+    check_passes(check);
     check_refusals(check);
 }

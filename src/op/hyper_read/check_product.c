@@ -311,6 +311,25 @@ static void refusals(struct vv_check *check) {
     }
 }
 
+/* Quantised weights, which other variants take: one row of several, or `inject` alone. */
+static void quantised_refusals(struct vv_check *check) {
+    const struct shape s = {VV_TYPE_Q8_0, VV_TYPE_F32, 3, 2, 64, 32, true};
+    for (size_t row = 0; row < 3; row++) {
+        struct vv_hyper_down down = make_down(check, &s, &s.rows);
+        vv_check_spoil_row(&down.h, 3, row);
+        down.inject = NULL;
+        vv_check_refuses(check, &vv_hyper_down, &down, VV_ERROR_NOT_FINITE, "row %zu of down", row);
+        struct vv_hyper_up up = make_up(check, &s, &s.rows);
+        vv_check_spoil_row(&up.a, 3, row);
+        vv_check_refuses(check, &vv_hyper_up, &up, VV_ERROR_NOT_FINITE, "row %zu of up", row);
+        vv_check_reset(check);
+    }
+    struct vv_hyper_down down = make_down(check, &s, &s.rows);
+    spoil(down.inject, INFINITY);
+    vv_check_refuses(check, &vv_hyper_down, &down, VV_ERROR_NOT_FINITE, "inject beside Q8_0");
+    vv_check_reset(check);
+}
+
 void vv_hyper_product_check(struct vv_check *check) {
     for (size_t i = 0; vv_format_at(i); i++) {
         const struct vv_format *f = vv_format_at(i);
@@ -330,4 +349,5 @@ void vv_hyper_product_check(struct vv_check *check) {
     readings(check, 2, 64, 65);
     readings(check, 5, 9, 3);
     refusals(check);
+    quantised_refusals(check);
 }

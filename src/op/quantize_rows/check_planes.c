@@ -1,5 +1,7 @@
 #include "op/quantize_rows/check_planes.h"
 
+#include <math.h>
+
 struct vv_planes vv_check_planes(struct vv_check *check, const float *x, size_t rows, size_t width,
                                  unsigned sets) {
     struct vv_planes p = {.width = width, .x = x};
@@ -22,4 +24,14 @@ struct vv_planes vv_check_planes(struct vv_check *check, const float *x, size_t 
     int error = vv_quantize_rows.variants->run(&args, 0, vv_quantize_rows.units(&args));
     vv_check_true(check, error == VV_OK, "activations of a case are out of range");
     return p;
+}
+
+void vv_check_spoil_row(const struct vv_planes *planes, size_t rows, size_t row) {
+    size_t units = planes->width / VV_FINE_UNIT;
+    for (size_t u = 0; u < units; u++) {
+        planes->fine_scale[row * units + u] = INFINITY;
+        if (planes->fine_panel) {
+            planes->fine_panel[u / 4 * rows + row].scale[u % 4] = INFINITY;
+        }
+    }
 }

@@ -7,3 +7,7 @@
  * (VV_PLANES_…; x is always there). x must be in range. */
 struct vv_planes vv_check_planes(struct vv_check *check, const float *x, size_t rows, size_t width,
                                  unsigned sets);
+
+/* Makes the fine scales of one of `rows` rows infinite, so that all products with it are no
+ * numbers. */
+void vv_check_spoil_row(const struct vv_planes *planes, size_t rows, size_t row);

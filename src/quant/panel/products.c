@@ -17,8 +17,6 @@ const struct vv_panel_format *vv_panel_format(int type) {
     return NULL;
 }
 
-enum { ROWS_MAX = 256 };
-
 /* A group of sixteen weight rows: where they are, and what to fetch while they are multiplied. */
 struct group {
     struct vv_panel_source at;
@@ -48,7 +46,7 @@ static void fetch(const struct group *g, size_t segment, size_t segments) {
 size_t vv_taken_most(size_t width) {
     size_t room = sizeof((struct vv_taken_room *)0)->row / sizeof(struct vv_panel_row);
     size_t rows = room / ((width + 127) / 128);
-    rows = rows < ROWS_MAX ? rows : ROWS_MAX;
+    rows = rows < VV_TAKEN_MOST ? rows : VV_TAKEN_MOST;
     return rows > 16 ? rows / 16 * 16 : rows; /* whole tiles of a matrix unit */
 }
 
@@ -81,7 +79,7 @@ struct vv_taken vv_take_rows(const struct vv_panel_format *format, const struct 
     return (struct vv_taken){format, room->row, n, n};
 }
 
-/* The products of at most ROWS_MAX rows. */
+/* The products of at most VV_TAKEN_MOST rows. */
 static void pass(const struct vv_panel_kernel *kernel, const struct vv_weight *w, size_t slice,
                  size_t first, size_t count, const struct vv_taken *x, float *y, size_t y_row,
                  const int32_t *to) {
@@ -89,7 +87,7 @@ static void pass(const struct vv_panel_kernel *kernel, const struct vv_weight *w
     vv_panel_dots *dots = kernel->dots[x->format->kind];
     size_t segments = (w->width + 127) / 128, n = x->rows;
     struct vv_panel panel;
-    _Alignas(64) float total[ROWS_MAX][VV_PANEL_ROWS];
+    _Alignas(64) float total[VV_TAKEN_MOST][VV_PANEL_ROWS];
     for (size_t o = 0; o < count; o += VV_PANEL_ROWS) {
         size_t some = count - o < VV_PANEL_ROWS ? count - o : VV_PANEL_ROWS;
         struct group g = group_at(w, slice, first + o, some);
@@ -109,10 +107,10 @@ static void pass(const struct vv_panel_kernel *kernel, const struct vv_weight *w
 void vv_taken_products(const struct vv_panel_kernel *kernel, const struct vv_weight *w,
                        size_t slice, size_t first, size_t count, const struct vv_taken *x, float *y,
                        size_t y_row, const int32_t *to) {
-    for (size_t i = 0; i < x->rows; i += ROWS_MAX) {
+    for (size_t i = 0; i < x->rows; i += VV_TAKEN_MOST) {
         struct vv_taken part = *x;
         part.row += i;
-        part.rows = x->rows - i < ROWS_MAX ? x->rows - i : ROWS_MAX;
+        part.rows = x->rows - i < VV_TAKEN_MOST ? x->rows - i : VV_TAKEN_MOST;
         pass(kernel, w, slice, first, count, &part, to ? y : y + i * y_row, y_row,
              to ? to + i : NULL);
     }

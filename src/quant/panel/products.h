@@ -17,7 +17,9 @@ struct vv_taken_room {
     struct vv_panel_row row[512 * 1024 / sizeof(struct vv_panel_row)];
 };
 
-/* How many rows of `width` values fit; 0: none, the width is too large. */
+enum { VV_TAKEN_MOST = 256 };
+
+/* How many rows of `width` values fit, VV_TAKEN_MOST at most; 0: none, the width is too large. */
 size_t vv_taken_most(size_t width);
 
 /* Rows row[0] … row[n - 1] of the `all` rows of x; `row` NULL: first, first + 1, …, which lie as

@@ -3,7 +3,7 @@
 #include "quant/panel/panel.h"
 
 #include <string.h>
-#ifdef __SSE2__
+#ifdef __AVX2__
 #include <immintrin.h>
 #elif defined(__aarch64__)
 #include <arm_neon.h>
@@ -51,24 +51,6 @@ VV_INLINE void vv_turn(const struct vv_panel_source *g, size_t at, vv_lanes *to 
     }
 }
 
-#elif defined(__SSE2__)
-
-VV_INLINE void vv_turn(const struct vv_panel_source *g, size_t at, vv_lanes *to /* [4] */) {
-    __m128i *out = (__m128i *)to; /* [4][4] */
-    for (int q = 0; q < 4; q++) {
-        __m128i r[4];
-        for (int i = 0; i < 4; i++) {
-            r[i] = _mm_loadu_si128((const __m128i *)(g->at[4 * q + i] + at));
-        }
-        __m128i ab = _mm_unpacklo_epi32(r[0], r[1]), cd = _mm_unpacklo_epi32(r[2], r[3]);
-        __m128i ab2 = _mm_unpackhi_epi32(r[0], r[1]), cd2 = _mm_unpackhi_epi32(r[2], r[3]);
-        out[q] = _mm_unpacklo_epi64(ab, cd);
-        out[4 + q] = _mm_unpackhi_epi64(ab, cd);
-        out[8 + q] = _mm_unpacklo_epi64(ab2, cd2);
-        out[12 + q] = _mm_unpackhi_epi64(ab2, cd2);
-    }
-}
-
 #elif defined(__aarch64__)
 
 VV_INLINE void vv_turn(const struct vv_panel_source *g, size_t at, vv_lanes *to /* [4] */) {
@@ -84,18 +66,6 @@ VV_INLINE void vv_turn(const struct vv_panel_source *g, size_t at, vv_lanes *to 
         vst1q_u32(out + 16 + 4 * q, vzip2q_u32(a, c));
         vst1q_u32(out + 32 + 4 * q, vzip1q_u32(b, d));
         vst1q_u32(out + 48 + 4 * q, vzip2q_u32(b, d));
-    }
-}
-
-#else
-
-VV_INLINE void vv_turn(const struct vv_panel_source *g, size_t at, vv_lanes *to /* [4] */) {
-    for (int r = 0; r < VV_PANEL_ROWS; r++) {
-        for (int i = 0; i < 4; i++) {
-            uint32_t v;
-            memcpy(&v, g->at[r] + at + 4 * i, sizeof v);
-            to[i][r] = v;
-        }
     }
 }
 
@@ -162,21 +132,11 @@ VV_INLINE void vv_look_up_bytes(const uint8_t *table /* [16] */, vv_lanes *v) {
     __m256i *at = (__m256i *)v;
     at[0] = _mm256_shuffle_epi8(t, at[0]);
     at[1] = _mm256_shuffle_epi8(t, at[1]);
-#elif defined(__SSSE3__)
-    __m128i t = _mm_loadu_si128((const __m128i *)table), *at = (__m128i *)v;
-    for (int i = 0; i < 4; i++) {
-        at[i] = _mm_shuffle_epi8(t, at[i]);
-    }
 #elif defined(__aarch64__)
     uint8x16_t t = vld1q_u8(table);
     uint8_t *at = (uint8_t *)v;
     for (int i = 0; i < 4; i++) {
         vst1q_u8(at + 16 * i, vqtbl1q_u8(t, vld1q_u8(at + 16 * i)));
-    }
-#else
-    uint8_t *at = (uint8_t *)v;
-    for (int i = 0; i < 64; i++) {
-        at[i] = table[at[i]];
     }
 #endif
 }

@@ -93,8 +93,12 @@ VV_INLINE void store_sums(size_t tiles, struct sums *to) {
  * for rows that the vectors get to one step later, COMBINE(rows, m, at) takes the sums stored
  * before. Stores come after the loads of the tile before in program order: loads that follow a
  * store whose address is equal in its low 12 bits would wait for it.
+ *
+ * Before all: GCC's tile loads don't say that they read memory, so that what is stored for them
+ * might still be on its way, or left out.
  */
 #define IN_TILES(tiles, x, n, sums, COMPUTE, COMBINE)                                              \
+    __asm__ volatile("" ::: "memory");                                                             \
     for (size_t i = 0; i < n + TILE; i += TILE) {                                                  \
         if (i < n) {                                                                               \
             COMPUTE(x + i, n - i < TILE ? n - i : TILE);                                           \
