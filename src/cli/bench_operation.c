@@ -13,6 +13,8 @@ enum form { FORM_TABLE, FORM_CSV, FORM_JSON, FORM_SVG };
 
 struct report {
     enum form form;
+    uint32_t threads; /* as they were asked for, as is isa */
+    const char *isa;
     struct varve_ceilings ceilings;
     size_t lines;
     char shape[120]; /* of the line before, with its rows */
@@ -88,8 +90,20 @@ static void keep_bar(struct report *report, const struct varve_bench_line *line,
              line->rows == 1 ? "" : "s", line->variant);
 }
 
+/* Once something was measured: a wrong name is told before. */
+static void measure_ceilings(struct report *report) {
+    struct varve_error error;
+    if (varve_measure_ceilings(report->threads, report->isa, &report->ceilings, &error) !=
+        VARVE_OK) {
+        report->code = fail("%s", error.message);
+    }
+}
+
 static void on_line(void *context, const struct varve_bench_line *line) {
     struct report *report = context;
+    if (report->lines == 0) {
+        measure_ceilings(report);
+    }
     char shape[sizeof report->shape];
     struct varve_series s = varve_series_of(line->seconds, line->rounds);
     struct bench_rates r = bench_rates_of(line, s.least, &report->ceilings);
@@ -141,10 +155,8 @@ static int measure(const struct arguments *arguments, struct report *report) {
         .line = on_line,
         .context = report,
     };
-    if (varve_measure_ceilings(options.threads, options.isa, &report->ceilings, &error) !=
-        VARVE_OK) {
-        return fail("%s", error.message);
-    }
+    report->threads = options.threads;
+    report->isa = options.isa;
     int code = varve_bench_operations(&options, &error);
     if (code == VARVE_ERROR_CANCELLED && interrupted()) {
         return EXIT_INTERRUPTED;
