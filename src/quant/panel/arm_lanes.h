@@ -9,7 +9,7 @@
  */
 #pragma once
 #include "op/gemv/internal.h"
-#include "quant/panel/panel.h"
+#include "quant/panel/kernel.h"
 
 #include <arm_neon.h>
 
@@ -77,27 +77,13 @@ VV_INLINE void super_quarter(const struct vv_panel *p, int quarter, int groups, 
     }
 }
 
-/* Rows in fours, then what is left, all quarters of the weight rows: loops over rows are unrolled.
- */
-#define DOTS(name, CALL)                                                                           \
-    static void name(const struct vv_panel *p, const struct vv_panel_format *f, size_t values,     \
-                     const struct vv_panel_row *x, size_t n, float(*total)[VV_PANEL_ROWS]) {       \
-        (void)f;                                                                                   \
-        (void)values;                                                                              \
-        for (int quarter = 0; quarter < 4; quarter++) {                                            \
-            size_t i = 0;                                                                          \
-            for (; i + 4 <= n; i += 4) {                                                           \
-                CALL(4);                                                                           \
-            }                                                                                      \
-            if (i + 2 <= n) {                                                                      \
-                CALL(2);                                                                           \
-                i += 2;                                                                            \
-            }                                                                                      \
-            if (i < n) {                                                                           \
-                CALL(1);                                                                           \
-            }                                                                                      \
-        }                                                                                          \
+/* All quarters of the weight rows. */
+#define IN_BATCHES(CALL)                                                                           \
+    for (int quarter = 0; quarter < 4; quarter++) {                                                \
+        size_t i = 0;                                                                              \
+        VV_IN_FOURS(CALL)                                                                          \
     }
+#define DOTS(name, CALL) VV_PANEL_DOTS(name, IN_BATCHES, CALL)
 #define BLOCK(k) block_quarter(p, quarter, false, f->shift, values, x + i, k, total + i)
 #define BLOCK_OFFSET(k) block_quarter(p, quarter, true, 0, values, x + i, k, total + i)
 #define SUPER_4_OFFSET(k) super_quarter(p, quarter, 4, true, 0, x + i, k, total + i)
@@ -112,10 +98,6 @@ DOTS(super_8_offset, SUPER_8_OFFSET)
 #define KERNEL(set)                                                                                \
     const struct vv_panel_kernel vv_panel_kernel_##set = {                                         \
         .fill = vv_panel_fill_neon,                                                                \
-        .dots = {[VV_PANEL_BLOCK] = block,                                                         \
-                 [VV_PANEL_BLOCK_OFFSET] = block_offset,                                           \
-                 [VV_PANEL_SUPER_4_OFFSET] = super_4_offset,                                       \
-                 [VV_PANEL_SUPER_8] = super_8,                                                     \
-                 [VV_PANEL_SUPER_8_OFFSET] = super_8_offset},                                      \
+        .dots = VV_PANEL_TABLE,                                                                    \
         .rows_dot = vv_rows_dot,                                                                   \
     }

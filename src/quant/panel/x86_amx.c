@@ -6,7 +6,7 @@
  * (docs/arithmetic.md, section 3.3). Few rows are faster on vectors.
  */
 #include "op/gemv/internal.h"
-#include "quant/panel/panel.h"
+#include "quant/panel/kernel.h"
 
 #include <immintrin.h>
 #include <string.h>
@@ -282,11 +282,7 @@ DOTS(super_8_offset, VV_PANEL_SUPER_8_OFFSET, super_8_dots(p, 0, true, x, n, tot
 
 const struct vv_panel_kernel vv_panel_kernel_amx = {
     .fill = vv_panel_fill_avx512,
-    .dots = {[VV_PANEL_BLOCK] = block,
-             [VV_PANEL_BLOCK_OFFSET] = block_offset,
-             [VV_PANEL_SUPER_4_OFFSET] = super_4_offset,
-             [VV_PANEL_SUPER_8] = super_8,
-             [VV_PANEL_SUPER_8_OFFSET] = super_8_offset},
+    .dots = VV_PANEL_TABLE,
     .rows_dot = vv_rows_dot_avx512,
     .floats = vv_float_products_avx512,
     .release = release,

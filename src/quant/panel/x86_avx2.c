@@ -34,10 +34,6 @@ static void super_8(const struct vv_panel *p, const struct vv_panel_format *f, s
 
 const struct vv_panel_kernel vv_panel_kernel_avx2 = {
     .fill = vv_panel_fill_avx2,
-    .dots = {[VV_PANEL_BLOCK] = block,
-             [VV_PANEL_BLOCK_OFFSET] = block_offset,
-             [VV_PANEL_SUPER_4_OFFSET] = super_4_offset,
-             [VV_PANEL_SUPER_8] = super_8,
-             [VV_PANEL_SUPER_8_OFFSET] = super_8_offset},
+    .dots = VV_PANEL_TABLE,
     .rows_dot = vv_rows_dot_avx2,
 };

@@ -53,7 +53,7 @@ VV_INLINE void block(int type, const uint8_t *const *w /* [4] */, const float *c
             v[i] = _mm512_setzero_ps();
         }
         for (size_t at = first; at < end; at += LANES) {
-            __mmask16 mask = end - at < LANES ? (__mmask16)((1u << (end - at)) - 1) : 0xffff;
+            __mmask16 mask = (__mmask16)(end - at < LANES ? (1u << (end - at)) - 1 : 0xffffu);
             __m512 row[BLOCK];
             for (int j = 0; j < BLOCK; j++) {
                 row[j] = _mm512_maskz_loadu_ps(mask, x[j] + at);

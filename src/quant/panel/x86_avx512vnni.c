@@ -7,7 +7,7 @@
  * of the activations, is taken away again. Exact.
  */
 #include "op/gemv/internal.h"
-#include "quant/panel/panel.h"
+#include "quant/panel/kernel.h"
 
 #include <immintrin.h>
 #include <string.h>
@@ -96,31 +96,14 @@ VV_INLINE void super_rows(const struct vv_panel *p, int groups, bool offset, int
     }
 }
 
-/* Rows in eights, then what is left in fours, twos and ones: loops over rows are unrolled. */
+/* Rows in eights, then what is left. */
 #define IN_BATCHES(CALL)                                                                           \
     size_t i = 0;                                                                                  \
     for (; i + 8 <= n; i += 8) {                                                                   \
         CALL(8);                                                                                   \
     }                                                                                              \
-    if (i + 4 <= n) {                                                                              \
-        CALL(4);                                                                                   \
-        i += 4;                                                                                    \
-    }                                                                                              \
-    if (i + 2 <= n) {                                                                              \
-        CALL(2);                                                                                   \
-        i += 2;                                                                                    \
-    }                                                                                              \
-    if (i < n) {                                                                                   \
-        CALL(1);                                                                                   \
-    }
-
-#define DOTS(name, CALL)                                                                           \
-    static void name(const struct vv_panel *p, const struct vv_panel_format *f, size_t values,     \
-                     const struct vv_panel_row *x, size_t n, float(*total)[VV_PANEL_ROWS]) {       \
-        (void)f;                                                                                   \
-        (void)values;                                                                              \
-        IN_BATCHES(CALL)                                                                           \
-    }
+    VV_IN_FOURS(CALL)
+#define DOTS(name, CALL) VV_PANEL_DOTS(name, IN_BATCHES, CALL)
 #define BLOCK_128(k) block_rows(p, false, 0, values, x + i, k, total + i)
 #define BLOCK_16(k) block_rows(p, false, 3, values, x + i, k, total + i)
 #define BLOCK_8(k) block_rows(p, false, 4, values, x + i, k, total + i)
@@ -131,23 +114,19 @@ VV_INLINE void super_rows(const struct vv_panel *p, int groups, bool offset, int
 DOTS(block_128, BLOCK_128)
 DOTS(block_16, BLOCK_16)
 DOTS(block_8, BLOCK_8)
-DOTS(block_offset_dots, BLOCK_OFFSET)
-DOTS(super_4_offset_dots, SUPER_4_OFFSET)
-DOTS(super_8_dots, SUPER_8)
-DOTS(super_8_offset_dots, SUPER_8_OFFSET)
+DOTS(block_offset, BLOCK_OFFSET)
+DOTS(super_4_offset, SUPER_4_OFFSET)
+DOTS(super_8, SUPER_8)
+DOTS(super_8_offset, SUPER_8_OFFSET)
 
-static void block_dots(const struct vv_panel *p, const struct vv_panel_format *f, size_t values,
-                       const struct vv_panel_row *x, size_t n, float (*total)[VV_PANEL_ROWS]) {
+static void block(const struct vv_panel *p, const struct vv_panel_format *f, size_t values,
+                  const struct vv_panel_row *x, size_t n, float (*total)[VV_PANEL_ROWS]) {
     (f->shift == 128 ? block_128 : f->shift == 16 ? block_16 : block_8)(p, f, values, x, n, total);
 }
 
 const struct vv_panel_kernel vv_panel_kernel_avx512vnni = {
     .fill = vv_panel_fill_avx512,
-    .dots = {[VV_PANEL_BLOCK] = block_dots,
-             [VV_PANEL_BLOCK_OFFSET] = block_offset_dots,
-             [VV_PANEL_SUPER_4_OFFSET] = super_4_offset_dots,
-             [VV_PANEL_SUPER_8] = super_8_dots,
-             [VV_PANEL_SUPER_8_OFFSET] = super_8_offset_dots},
+    .dots = VV_PANEL_TABLE,
     .rows_dot = vv_rows_dot_avx512,
     .floats = vv_float_products_avx512,
 };

@@ -10,7 +10,7 @@
  */
 #pragma once
 #include "op/gemv/internal.h"
-#include "quant/panel/panel.h"
+#include "quant/panel/kernel.h"
 
 #include <immintrin.h>
 #include <string.h>
@@ -145,30 +145,13 @@ VV_INLINE void super_half(const struct vv_panel *p, int half, int groups, bool o
     }
 }
 
-/* Rows in fours, then what is left, both halves of the weight rows: loops over rows are unrolled.
- */
+/* Both halves of the weight rows. */
 #define IN_BATCHES(CALL)                                                                           \
     for (int half = 0; half < 2; half++) {                                                         \
         size_t i = 0;                                                                              \
-        for (; i + 4 <= n; i += 4) {                                                               \
-            CALL(4);                                                                               \
-        }                                                                                          \
-        if (i + 2 <= n) {                                                                          \
-            CALL(2);                                                                               \
-            i += 2;                                                                                \
-        }                                                                                          \
-        if (i < n) {                                                                               \
-            CALL(1);                                                                               \
-        }                                                                                          \
+        VV_IN_FOURS(CALL)                                                                          \
     }
-
-#define DOTS(name, CALL)                                                                           \
-    static void name(const struct vv_panel *p, const struct vv_panel_format *f, size_t values,     \
-                     const struct vv_panel_row *x, size_t n, float(*total)[VV_PANEL_ROWS]) {       \
-        (void)f;                                                                                   \
-        (void)values;                                                                              \
-        IN_BATCHES(CALL)                                                                           \
-    }
+#define DOTS(name, CALL) VV_PANEL_DOTS(name, IN_BATCHES, CALL)
 #define BLOCK(deep, k) block_half(p, half, false, deep, f->shift, values, x + i, k, total + i)
 #define BLOCK_OFFSET(deep, k) block_half(p, half, true, deep, 0, values, x + i, k, total + i)
 #define SUPER_4_OFFSET(deep, k) super_half(p, half, 4, true, deep, 0, x + i, k, total + i)
