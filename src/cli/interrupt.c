@@ -1,16 +1,23 @@
 #include "interrupt.h"
 #include "options.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t gentle, asked;
+static int bell[2] = {-1, -1}; /* a pipe that the handler writes a byte to */
 
 static void on_signal(int number) {
     if (asked || !gentle) {
         _exit(EXIT_INTERRUPTED);
     }
     asked = number;
+    int was = errno;
+    ssize_t written = write(bell[1], "", 1);
+    (void)written;
+    errno = was;
 }
 
 static void take_signals(int flags) {
@@ -22,6 +29,9 @@ static void take_signals(int flags) {
 }
 
 void interrupt_install(void) {
+    if (pipe2(bell, O_CLOEXEC | O_NONBLOCK) != 0) {
+        bell[0] = bell[1] = -1;
+    }
     take_signals(SA_RESTART);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
@@ -33,7 +43,10 @@ void interrupt_waiting(bool waiting) {
 
 int interrupt_take(void) {
     int number = asked;
+    char byte;
     asked = 0;
+    while (read(bell[0], &byte, 1) > 0) {
+    }
     return number;
 }
 
@@ -43,4 +56,8 @@ void interrupt_gently(void) {
 
 bool interrupted(void) {
     return asked != 0;
+}
+
+int interrupt_descriptor(void) {
+    return bell[0];
 }

@@ -15,5 +15,8 @@ bool interrupted(void);
  * than nothing. */
 void interrupt_waiting(bool waiting);
 
+/* Readable once a signal has come, until it is taken; -1 where there is none. */
+int interrupt_descriptor(void);
+
 /* The signal that came, or 0; from here on it is as if it had not. */
 int interrupt_take(void);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <locale.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,13 +44,33 @@ static char *prompt_of(EditLine *edit) {
     return (char *)(uintptr_t)lines->prompt;
 }
 
+/* A byte of standard input, or -1 once a signal has come: waiting for both at once leaves no moment
+ * in which a signal, in whatever thread, would be missed. */
+static ssize_t read_byte(char *byte) {
+    struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN},
+                           {.fd = interrupt_descriptor(), .events = POLLIN}};
+    while (!interrupted()) {
+        int ready = poll(fds, 2, -1);
+        if (ready > 0 && fds[0].revents && !fds[1].revents) {
+            return read(STDIN_FILENO, byte, 1);
+        }
+        if (ready < 0 && errno != EINTR) {
+            return -1;
+        }
+        if (ready > 0 && fds[1].revents && !interrupted()) {
+            interrupt_take(); /* rung for a signal that was taken meanwhile */
+        }
+    }
+    return -1;
+}
+
 /* Libedit's own function tries again after a signal; this one gives up, so that Ctrl-C is seen. */
 static int read_character(EditLine *edit, wchar_t *character) {
     struct lines *lines;
     char byte;
     el_get(edit, EL_CLIENTDATA, &lines);
     for (;;) {
-        ssize_t n = read(STDIN_FILENO, &byte, 1);
+        ssize_t n = read_byte(&byte);
         if (n <= 0) {
             if (n < 0 && errno == EINTR && !interrupted()) {
                 continue;
