@@ -1,7 +1,7 @@
-# Every src/op/*/portable.c is compiled once plainly and once for each instruction set below; the
-# exported names get the set's suffix (src/base/isa.h). Hand-written files src/op/*/x86_SET.c and
-# arm_SET.c are for that set alone; src/op/*/panels.c is compiled for each set that multiplies by
-# panels (src/quant/panel). The registry chooses at run time.
+# Every src/op/*/portable.c, and src/quant/row_dot.c, is compiled once plainly and once for each
+# instruction set below; the exported names get the set's suffix (src/base/isa.h). Hand-written files
+# src/op/*/x86_SET.c and arm_SET.c are for that set alone; src/op/*/panels.c is compiled for each set
+# that multiplies by panels (src/quant/panel). The registry chooses at run time.
 set(VARVE_ISAS)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(VARVE_ISAS avx2 avx512)
@@ -43,7 +43,8 @@ function(varve_variants target)
     set_source_files_properties(${files} PROPERTIES COMPILE_OPTIONS "${VARVE_HAND_${set}}")
     target_sources(${target} PRIVATE ${files})
   endforeach()
-  file(GLOB portable CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/op/*/portable.c)
+  file(GLOB portable CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/op/*/portable.c
+       ${CMAKE_CURRENT_SOURCE_DIR}/quant/row_dot.c)
   foreach(isa IN LISTS VARVE_ISAS)
     varve_add_set(${target} ${target}_${isa} ${isa} "${VARVE_ISA_${isa}}" ${portable})
   endforeach()

@@ -6,7 +6,7 @@
 #pragma once
 #include "device/device.h"
 #include "gguf/gguf.h"
-#include "memory/weight.h"
+#include "quant/weight.h"
 
 struct vv_weights;
 

@@ -5,9 +5,9 @@
  */
 #pragma once
 #include "memory/state.h"
-#include "memory/weight.h"
 #include "program/program.h"
 #include "quant/planes.h"
+#include "quant/weight.h"
 
 enum vv_mode {
     VV_ADVANCE, /* state moves to the end of the window */

@@ -2,14 +2,14 @@
  * The product of one weight row with rows of activations, for every format: the heart of gemv, and
  * of the operations that read weights their own way (experts, hyper_read).
  *
- * VV_ISA(vv_rows_dot) is built once for each instruction set, in src/op/gemv/portable.c; a
- * portable.c of another operation calls the copy of its own set.
+ * VV_ISA(vv_rows_dot) is built once for each instruction set (row_dot.c); the portable.c of an
+ * operation calls the copy of its own set.
  */
 #pragma once
 #include "base/isa.h"
-#include "memory/weight.h"
 #include "quant/dot.h"
 #include "quant/format.h"
+#include "quant/weight.h"
 
 /* Row `row` of slice `slice` of a weight that lies in the file's order. */
 static inline struct vv_weight_row vv_weight_row(const struct vv_weight *w, size_t slice,
@@ -25,6 +25,10 @@ static inline struct vv_weight_row vv_weight_row(const struct vv_weight *w, size
  * x->width is the weight row's width. The weight's separate scale is not applied. A result that
  * isn't finite is an error that the caller has to see (docs/arithmetic.md, section 2).
  */
-void VV_ISA(vv_rows_dot)(const struct vv_weight_row *w, const struct vv_planes *x,
-                         const int32_t *row /* [rows] or NULL */, size_t rows, float *y,
-                         size_t y_stride);
+typedef void vv_rows_dot_copy(const struct vv_weight_row *w, const struct vv_planes *x,
+                              const int32_t *row /* [rows] or NULL */, size_t rows, float *y,
+                              size_t y_stride);
+vv_rows_dot_copy vv_rows_dot;
+#ifdef __x86_64__
+vv_rows_dot_copy vv_rows_dot_avx2, vv_rows_dot_avx512;
+#endif

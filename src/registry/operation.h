@@ -7,7 +7,7 @@
  */
 #pragma once
 #include "base/error.h"
-#include "memory/weight.h"
+#include "quant/weight.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -6,7 +6,7 @@
  * A token that isn't a row of the table: VV_ERROR_INVALID. A unit is one row.
  */
 #pragma once
-#include "memory/weight.h"
+#include "quant/weight.h"
 #include "registry/operation.h"
 #include "registry/window.h"
 

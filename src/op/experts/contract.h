@@ -19,8 +19,8 @@
  * output for the i-th active expert. expert_sum one row.
  */
 #pragma once
-#include "memory/weight.h"
 #include "quant/planes.h"
+#include "quant/weight.h"
 #include "registry/operation.h"
 #include "registry/window.h"
 

@@ -1,6 +1,6 @@
 /* The operations' variants and shapes, for this folder alone. */
 #pragma once
-#include "quant/panel/panel.h"
+#include "op/panels.h"
 #include "registry/check.h"
 
 int vv_expert_up_reference(const void *args, size_t begin, size_t end);

@@ -15,8 +15,8 @@
  * rows.
  */
 #pragma once
-#include "memory/weight.h"
 #include "quant/planes.h"
+#include "quant/weight.h"
 #include "registry/operation.h"
 #include "registry/window.h"
 

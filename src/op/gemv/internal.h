@@ -2,7 +2,7 @@
 #pragma once
 #include "op/gemv/contract.h"
 #include "op/gemv/rows4.h"
-#include "quant/panel/panel.h"
+#include "op/panels.h"
 
 int vv_gemv_reference(const void *args, size_t begin, size_t end);
 
@@ -13,12 +13,6 @@ int vv_gemv_portable_avx2(const void *args, size_t begin, size_t end);
 int vv_gemv_rows4_avx2(const void *args, size_t begin, size_t end);
 int vv_gemv_portable_avx512(const void *args, size_t begin, size_t end);
 int vv_gemv_rows4_avx512(const void *args, size_t begin, size_t end);
-
-/* The copies of quant/row_dot.h's function. */
-void vv_rows_dot_avx2(const struct vv_weight_row *w, const struct vv_planes *x, const int32_t *row,
-                      size_t rows, float *y, size_t y_stride);
-void vv_rows_dot_avx512(const struct vv_weight_row *w, const struct vv_planes *x,
-                        const int32_t *row, size_t rows, float *y, size_t y_stride);
 #endif
 
 #define VV_GEMV_PANELS(set, needs)                                                                 \

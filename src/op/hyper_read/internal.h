@@ -1,6 +1,6 @@
 /* The ways to compute the operations and their checks, for variants.c and check.c. */
 #pragma once
-#include "quant/panel/panel.h"
+#include "op/panels.h"
 #include "registry/check.h"
 
 int vv_hyper_norm_reference(const void *args, size_t begin, size_t end);

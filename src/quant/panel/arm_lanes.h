@@ -8,8 +8,8 @@
  * activations from `at` on of row x[i], i = 0 .. n - 1, n being 1, 2 or 4.
  */
 #pragma once
-#include "op/gemv/internal.h"
 #include "quant/panel/kernel.h"
+#include "quant/row_dot.h"
 
 #include <arm_neon.h>
 

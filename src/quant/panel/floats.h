@@ -1,7 +1,7 @@
 /* Products of float weights (F32, F16, BF16) with several rows at a time: the contract's sixteen
  * lanes in a vector. */
 #pragma once
-#include "memory/weight.h"
+#include "quant/weight.h"
 
 /* y[i * y_row + r] = weight row first + r of `slice` . row i of x ([rows][width]), r = 0 .. count -
  * 1. Bit for bit vv_rows_dot's (quant/row_dot.h). */

@@ -9,13 +9,12 @@
  * is written once, everything that depends on an instruction set too.
  */
 #pragma once
-#include "memory/weight.h"
 #include "quant/panel/floats.h"
 #include "quant/planes.h"
+#include "quant/row_dot.h"
 #include "quant/segment.h"
+#include "quant/weight.h"
 #include <stdbool.h>
-
-struct vv_weight_row;
 
 enum { VV_PANEL_ROWS = 16 };
 
@@ -76,33 +75,17 @@ struct vv_panel_kernel {
     vv_panel_fill *(*fill)(int type);
     vv_panel_dots *dots[VV_PANEL_KINDS];
     /* vv_rows_dot (quant/row_dot.h) of the set, for weights that aren't multiplied by panels. */
-    void (*rows_dot)(const struct vv_weight_row *w, const struct vv_planes *x, const int32_t *row,
-                     size_t rows, float *y, size_t y_stride);
+    vv_rows_dot_copy *rows_dot;
     vv_float_products *floats; /* for float weights and several rows; or NULL */
     void (*release)(void);     /* called when a thread has done its products; or NULL */
 };
 
-/* S(set, what it needs), slower to faster: src/quant/panel/ARCHITECTURE_set.c defines
- * vv_panel_kernel_set, and src/op/NAME/panels.c is compiled for it. */
-#if defined(__x86_64__)
-#define VV_PANEL_SETS(S)                                                                           \
-    S(avx2, VV_CPU_AVX2)                                                                           \
-    S(avxvnni, VV_CPU_AVX2 | VV_CPU_AVX_VNNI)                                                      \
-    S(avx512vnni, VV_CPU_AVX512 | VV_CPU_AVX512_VNNI)                                              \
-    S(amx, VV_CPU_AVX512 | VV_CPU_AVX512_VNNI | VV_CPU_AMX_INT8)
-#elif defined(__aarch64__)
-#define VV_PANEL_SETS(S)                                                                           \
-    S(neon, VV_CPU_NEON)                                                                           \
-    S(dotprod, VV_CPU_NEON | VV_CPU_DOTPROD)                                                       \
-    S(i8mm, VV_CPU_NEON | VV_CPU_DOTPROD | VV_CPU_I8MM)
-#else
-#define VV_PANEL_SETS(S)
-#endif
+/* Of each instruction set: src/quant/panel/ARCHITECTURE_set.c. */
+extern const struct vv_panel_kernel vv_panel_kernel_avx2, vv_panel_kernel_avxvnni,
+    vv_panel_kernel_avx512vnni, vv_panel_kernel_amx, vv_panel_kernel_neon, vv_panel_kernel_dotprod,
+    vv_panel_kernel_i8mm;
 
-#define VV_PANEL_DECLARE(set, needs) extern const struct vv_panel_kernel vv_panel_kernel_##set;
-VV_PANEL_SETS(VV_PANEL_DECLARE)
-#undef VV_PANEL_DECLARE
-
+/* What they share. */
 vv_panel_fill *vv_panel_fill_avx2(int type);
 vv_panel_fill *vv_panel_fill_avx512(int type);
 vv_panel_fill *vv_panel_fill_neon(int type);

@@ -44,7 +44,7 @@ static void fetch(const struct vv_panel_source *g, size_t row_bytes, size_t segm
 
 size_t vv_taken_most(size_t width) {
     size_t room = sizeof((struct vv_taken_room *)0)->row / sizeof(struct vv_panel_row);
-    size_t rows = room / ((width + 127) / 128);
+    size_t rows = room / vv_plane_scales(width, VV_COARSE_UNIT);
     rows = rows < VV_TAKEN_MOST ? rows : VV_TAKEN_MOST;
     return rows > 16 ? rows / 16 * 16 : rows; /* whole tiles of a matrix unit */
 }
@@ -57,7 +57,7 @@ struct vv_taken vv_take_rows(const struct vv_panel_format *format, const struct 
                              size_t all, const int32_t *row, size_t first, size_t n,
                              struct vv_taken_room *room) {
     bool fine = is_fine(format);
-    size_t segments = (x->width + 127) / 128;
+    size_t segments = vv_plane_scales(x->width, VV_COARSE_UNIT);
     const struct vv_panel_row *panel = fine ? x->fine_panel : x->coarse_panel;
     if (panel && !row) {
         return (struct vv_taken){format, panel + first, n, all};
@@ -84,7 +84,7 @@ static void pass(const struct vv_panel_kernel *kernel, const struct vv_weight *w
                  const int32_t *to) {
     vv_panel_fill *fill = kernel->fill(w->type);
     vv_panel_dots *dots = kernel->dots[x->format->kind];
-    size_t segments = (w->width + 127) / 128, n = x->rows;
+    size_t segments = vv_plane_scales(w->width, VV_COARSE_UNIT), n = x->rows;
     struct vv_panel panel;
     _Alignas(64) float total[VV_TAKEN_MOST][VV_PANEL_ROWS];
     for (size_t o = 0; o < count; o += VV_PANEL_ROWS) {

@@ -5,8 +5,8 @@
  * into the weights, sc · w = 128 · high + low, and two products of depth 128 give I = 128 · H + L
  * (docs/arithmetic.md, section 3.3). Few rows are faster on vectors.
  */
-#include "op/gemv/internal.h"
 #include "quant/panel/kernel.h"
+#include "quant/row_dot.h"
 
 #include <immintrin.h>
 #include <string.h>

@@ -6,8 +6,8 @@
  * vpdpbusd wants one unsigned factor, which panels have; the shift that made them so, times the sum
  * of the activations, is taken away again. Exact.
  */
-#include "op/gemv/internal.h"
 #include "quant/panel/kernel.h"
+#include "quant/row_dot.h"
 
 #include <immintrin.h>
 #include <string.h>

@@ -9,8 +9,8 @@
  * · 2 = 32512 (activations are never -128).
  */
 #pragma once
-#include "op/gemv/internal.h"
 #include "quant/panel/kernel.h"
+#include "quant/row_dot.h"
 
 #include <immintrin.h>
 #include <string.h>
