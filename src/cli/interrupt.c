@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -20,8 +21,8 @@ static void on_signal(int number) {
     errno = was;
 }
 
-static void take_signals(int flags) {
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = flags};
+static void take_signals(void) {
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
@@ -32,13 +33,9 @@ void interrupt_install(void) {
     if (pipe2(bell, O_CLOEXEC | O_NONBLOCK) != 0) {
         bell[0] = bell[1] = -1;
     }
-    take_signals(SA_RESTART);
+    take_signals();
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
-}
-
-void interrupt_waiting(bool waiting) {
-    take_signals(waiting ? 0 : SA_RESTART);
 }
 
 int interrupt_take(void) {
@@ -58,6 +55,19 @@ bool interrupted(void) {
     return asked != 0;
 }
 
-int interrupt_descriptor(void) {
-    return bell[0];
+bool interrupt_wait(int descriptor) {
+    struct pollfd fds[] = {{.fd = descriptor, .events = POLLIN}, {.fd = bell[0], .events = POLLIN}};
+    while (!asked) {
+        int ready = poll(fds, 2, -1);
+        if (ready < 0 && errno != EINTR) {
+            return false;
+        }
+        if (ready > 0 && !fds[1].revents) {
+            return true;
+        }
+        if (ready > 0 && !asked) {
+            interrupt_take(); /* the bell rang for a signal that was taken meanwhile */
+        }
+    }
+    return false;
 }

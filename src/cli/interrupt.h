@@ -11,12 +11,9 @@ void interrupt_install(void);
 void interrupt_gently(void);
 bool interrupted(void);
 
-/* While a program waits for a person: a signal ends the waiting (a read fails with EINTR) rather
- * than nothing. */
-void interrupt_waiting(bool waiting);
-
-/* Readable once a signal has come, until it is taken; -1 where there is none. */
-int interrupt_descriptor(void);
+/* Waits for something to read, for a person: true once there is, false once a signal has come. Both
+ * at once, so that there is no moment in which a signal, in whatever thread, would be missed. */
+bool interrupt_wait(int descriptor);
 
 /* The signal that came, or 0; from here on it is as if it had not. */
 int interrupt_take(void);

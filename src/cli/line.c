@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <locale.h>
-#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +17,10 @@
 
 struct lines {
     bool edited;
-    char *line; /* of getline */
+    char *line; /* as long as the longest so far */
     size_t room;
+    char chunk[4096]; /* read already: what is at `at` and behind is of the next lines */
+    size_t at, filled;
 #ifdef VARVE_LIBEDIT
     const char *prompt;
     EditLine *edit;
@@ -28,10 +29,47 @@ struct lines {
 #endif
 };
 
+static bool append(struct lines *lines, size_t length, size_t more) {
+    if (length + more + 1 > lines->room) {
+        size_t room = 2 * (length + more + 1);
+        char *line = realloc(lines->line, room);
+        if (!line) {
+            return false;
+        }
+        lines->line = line;
+        lines->room = room;
+    }
+    memcpy(lines->line + length, lines->chunk + lines->at, more);
+    lines->line[length + more] = '\0';
+    lines->at += more;
+    return true;
+}
+
+/* Up to a newline or the end of the input; NULL if there is nothing, or a signal came. */
 static const char *plain_line(struct lines *lines, size_t *length) {
-    ssize_t n = getline(&lines->line, &lines->room, stdin);
-    *length = n > 0 ? (size_t)n : 0;
-    return n > 0 ? lines->line : NULL;
+    *length = 0;
+    for (;;) {
+        if (lines->at == lines->filled) {
+            ssize_t n = interrupt_wait(STDIN_FILENO)
+                            ? read(STDIN_FILENO, lines->chunk, sizeof lines->chunk)
+                            : -1;
+            lines->at = 0;
+            lines->filled = n > 0 ? (size_t)n : 0;
+            if (n <= 0) {
+                return n == 0 && *length > 0 ? lines->line : NULL;
+            }
+        }
+        const char *from = lines->chunk + lines->at;
+        const char *end = memchr(from, '\n', lines->filled - lines->at);
+        size_t more = end ? (size_t)(end - from) + 1 : lines->filled - lines->at;
+        if (!append(lines, *length, more)) {
+            return NULL;
+        }
+        *length += more;
+        if (end) {
+            return lines->line;
+        }
+    }
 }
 
 #ifdef VARVE_LIBEDIT
@@ -44,37 +82,14 @@ static char *prompt_of(EditLine *edit) {
     return (char *)(uintptr_t)lines->prompt;
 }
 
-/* A byte of standard input, or -1 once a signal has come: waiting for both at once leaves no moment
- * in which a signal, in whatever thread, would be missed. */
-static ssize_t read_byte(char *byte) {
-    struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN},
-                           {.fd = interrupt_descriptor(), .events = POLLIN}};
-    while (!interrupted()) {
-        int ready = poll(fds, 2, -1);
-        if (ready > 0 && fds[0].revents && !fds[1].revents) {
-            return read(STDIN_FILENO, byte, 1);
-        }
-        if (ready < 0 && errno != EINTR) {
-            return -1;
-        }
-        if (ready > 0 && fds[1].revents && !interrupted()) {
-            interrupt_take(); /* rung for a signal that was taken meanwhile */
-        }
-    }
-    return -1;
-}
-
 /* Libedit's own function tries again after a signal; this one gives up, so that Ctrl-C is seen. */
 static int read_character(EditLine *edit, wchar_t *character) {
     struct lines *lines;
     char byte;
     el_get(edit, EL_CLIENTDATA, &lines);
     for (;;) {
-        ssize_t n = read_byte(&byte);
+        ssize_t n = interrupt_wait(STDIN_FILENO) ? read(STDIN_FILENO, &byte, 1) : -1;
         if (n <= 0) {
-            if (n < 0 && errno == EINTR && !interrupted()) {
-                continue;
-            }
             return n == 0 ? 0 : -1;
         }
         size_t used = mbrtowc(character, &byte, 1, &lines->character);
@@ -177,11 +192,8 @@ void lines_close(struct lines *lines) {
 
 enum line_end lines_read(struct lines *lines, const char *prompt, const char **text,
                          size_t *length) {
-    interrupt_waiting(true);
     *text = lines->edited ? edit_line(lines, prompt, length) : plain_line(lines, length);
-    interrupt_waiting(false);
     if (interrupted()) {
-        clearerr(stdin);
         return LINE_INTERRUPTED;
     }
     if (!*text) {
