@@ -1,6 +1,6 @@
 /* `varve chat` in pipes and in a terminal. The model is varve-tiny. */
 #include "support/command.h"
-#include "support/temporary.h"
+#include "support/folder.h"
 
 #include <jansson.h>
 #include <pty.h>
@@ -20,20 +20,6 @@
 #define TINY VARVE_SOURCE_DIR "/models/varve-tiny.gguf"
 #define CHAT "chat", "-m", TINY, "--temperature", "0", "-t", "1"
 #define ENDLESS "--logit-bias", "4063=-inf", "--logit-bias", "4065=-inf"
-
-static struct temporary folder;
-
-static int make_folder(void **state) {
-    (void)state;
-    folder = temporary_make();
-    return 0;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    temporary_remove(&folder);
-    return 0;
-}
 
 /* The numbers of the n-th line that begins with "last answer". */
 static void read_stats(const char *out, int n, int *read, int *reused, int *written) {

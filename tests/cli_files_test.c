@@ -1,8 +1,8 @@
 /* Model files that can't be opened, files that can't be written (docs/cases.md C012 … C018), and
  * what `varve inspect` gives. */
 #include "support/command.h"
+#include "support/folder.h"
 #include "support/gguf_bytes.h"
-#include "support/temporary.h"
 
 #include <jansson.h>
 #include <setjmp.h>
@@ -20,20 +20,6 @@
 #define DATA VARVE_SOURCE_DIR "/tests/data/qwen4exp/"
 #define MICRO DATA "micro.f32.gguf"
 #define GOLDEN DATA "micro.golden.gguf"
-
-static struct temporary folder;
-
-static int make_folder(void **state) {
-    (void)state;
-    folder = temporary_make();
-    return 0;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    temporary_remove(&folder);
-    return 0;
-}
 
 struct bytes {
     char *at;

@@ -1,7 +1,6 @@
 /* `varve logits` as a program: files of logits, comparison with golden tensors (C034, C044, C185).
  */
 #include "support/command.h"
-#include "support/temporary.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -15,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "support/folder.h"
 #include "varve.h"
 
 #define DATA VARVE_SOURCE_DIR "/tests/data/qwen4exp/"
@@ -22,20 +22,6 @@
 #define MICRO_GOLDEN DATA "micro.golden.gguf"
 #define MIXED DATA "hq.ud.gguf"
 #define MIXED_GOLDEN DATA "hq.ud.golden.gguf"
-
-static struct temporary folder;
-
-static int make_folder(void **state) {
-    (void)state;
-    folder = temporary_make();
-    return 0;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    temporary_remove(&folder);
-    return 0;
-}
 
 struct bytes {
     unsigned char *at;

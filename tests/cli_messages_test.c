@@ -1,7 +1,7 @@
 /* `varve run` with messages and tools: what is taken apart of an answer. The model is varve-tiny,
  * which was trained to call tools in its template's format. */
 #include "support/command.h"
-#include "support/temporary.h"
+#include "support/folder.h"
 
 #include <jansson.h>
 #include <setjmp.h>
@@ -24,32 +24,9 @@ static const char weather[] =
     "{\"type\": \"string\"}}, \"required\": [\"city\"]}}}]";
 static const char call[] = "{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Paris\"}}\n";
 
-static struct temporary folder;
-
-static int make_folder(void **state) {
-    (void)state;
-    folder = temporary_make();
-    return 0;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    temporary_remove(&folder);
-    return 0;
-}
-
-static const char *save(const char *name, const char *text) {
-    const char *path = temporary_file(&folder, name);
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-    return path;
-}
-
 static void a_call_is_one_line(void **state) {
     (void)state;
-    const char *tools = save("tools.json", weather);
+    const char *tools = temporary_write(&folder, "tools.json", weather);
     struct command_result r = varve(RUN, "--tools", tools, QUESTION);
     assert_int_equal(r.code, 0);
     assert_string_equal(r.out, call);
@@ -80,7 +57,7 @@ static char *joined(const char *lines, const char *name) {
 
 static void events_of_the_parts(void **state) {
     (void)state;
-    const char *tools = save("tools.json", weather);
+    const char *tools = temporary_write(&folder, "tools.json", weather);
     struct command_result r = varve(RUN, "--tools", tools, "--thinking", "on", "--json", QUESTION);
     char *thoughts = joined(r.out, "reasoning"), *content = joined(r.out, "content");
     char *raw = joined(r.out, "token"), want[400];
@@ -101,7 +78,7 @@ static void events_of_the_parts(void **state) {
 /* A call that the token limit cuts off is told, and nobody can take it for a whole one. */
 static void an_unfinished_call(void **state) {
     (void)state;
-    const char *tools = save("tools.json", weather);
+    const char *tools = temporary_write(&folder, "tools.json", weather);
     struct command_result r = varve(RUN, "-n", "14", "--tools", tools, "--json", QUESTION);
     assert_non_null(strstr(r.out, "{\"event\":\"unfinished_call\",\"name\":\"get_weather\"}"));
     assert_null(strstr(r.out, "tool_call\""));
@@ -115,12 +92,13 @@ static void an_unfinished_call(void **state) {
 /* A prompt is one more message behind those of the file. */
 static void messages_of_a_file(void **state) {
     (void)state;
-    const char *all = save("all.json", "[{\"role\": \"user\", \"content\": \"Hello\"}, {\"role\": "
-                                       "\"assistant\", \"content\": \"Hi.\"}, {\"role\": \"user\", "
-                                       "\"content\": \"Tell me a story\"}]");
-    const char *some =
-        save("some.json", "[{\"role\": \"user\", \"content\": \"Hello\"}, {\"role\": "
-                          "\"assistant\", \"content\": \"Hi.\"}]");
+    const char *all = temporary_write(&folder, "all.json",
+                                      "[{\"role\": \"user\", \"content\": \"Hello\"}, {\"role\": "
+                                      "\"assistant\", \"content\": \"Hi.\"}, {\"role\": \"user\", "
+                                      "\"content\": \"Tell me a story\"}]");
+    const char *some = temporary_write(&folder, "some.json",
+                                       "[{\"role\": \"user\", \"content\": \"Hello\"}, {\"role\": "
+                                       "\"assistant\", \"content\": \"Hi.\"}]");
     struct command_result a = varve(RUN, "-n", "12", "--messages", all);
     struct command_result b = varve(RUN, "-n", "12", "--messages", some, "Tell me a story");
     struct command_result c = varve(RUN, "-n", "12", "--messages", some, "Tell me a joke");
@@ -135,10 +113,12 @@ static void messages_of_a_file(void **state) {
 
 static void files_that_are_refused(void **state) {
     (void)state;
-    command_refuses(varve(RUN, "--messages", save("bad.json", "[{\n ]")), 1,
+    command_refuses(varve(RUN, "--messages", temporary_write(&folder, "bad.json", "[{\n ]")), 1,
                     WORDS("bad.json", "line 2"));
-    command_refuses(varve(RUN, "--tools", save("bad.json", "{}"), "x"), 1, WORDS("no JSON list"));
-    command_refuses(varve(RUN, "--messages", save("bad.json", "[]")), 1, WORDS("line 7, column"));
+    command_refuses(varve(RUN, "--tools", temporary_write(&folder, "bad.json", "{}"), "x"), 1,
+                    WORDS("no JSON list"));
+    command_refuses(varve(RUN, "--messages", temporary_write(&folder, "bad.json", "[]")), 1,
+                    WORDS("line 7, column"));
     command_refuses(varve(RUN, "--raw", "--messages", "x", "x"), 2, WORDS("--raw"));
 }
 

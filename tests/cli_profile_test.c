@@ -1,6 +1,6 @@
 /* `--profile` and its files (case C196). */
 #include "support/command.h"
-#include "support/temporary.h"
+#include "support/folder.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -14,20 +14,6 @@
 
 #define MICRO VARVE_SOURCE_DIR "/tests/data/qwen4exp/micro.f32.gguf"
 #define RUN "run", "-m", MICRO, "--raw", "-n", "4", "--temperature", "0", "--threads", "2"
-
-static struct temporary folder;
-
-static int make_folder(void **state) {
-    (void)state;
-    folder = temporary_make();
-    return 0;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    temporary_remove(&folder);
-    return 0;
-}
 
 static json_t *read_json(const char *path) {
     json_error_t error;

@@ -1,6 +1,6 @@
 /* `varve quantize`: what it says, what it refuses, what it leaves behind. */
 #include "support/command.h"
-#include "support/temporary.h"
+#include "support/folder.h"
 
 #include <jansson.h>
 #include <setjmp.h>
@@ -15,20 +15,6 @@
 
 #define HQ VARVE_SOURCE_DIR "/tests/data/qwen4exp/hq.ud.gguf"
 #define MICRO VARVE_SOURCE_DIR "/tests/data/qwen4exp/micro.f32.gguf"
-
-static struct temporary folder;
-
-static int make_folder(void **state) {
-    (void)state;
-    folder = temporary_make();
-    return 0;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    temporary_remove(&folder);
-    return 0;
-}
 
 static void nothing_is_left(const char *name) {
     char partial[100];

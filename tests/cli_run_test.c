@@ -1,6 +1,6 @@
 /* `varve run` as a program: prompts, limits, events, signals, pipes (cases C030, C034, C184). */
 #include "support/command.h"
-#include "support/temporary.h"
+#include "support/folder.h"
 
 #include <fcntl.h>
 #include <jansson.h>
@@ -25,29 +25,6 @@
 #define GREEDY                                                                                     \
     RUN, "--temperature", "0", "--logit-bias", "188=-inf", "--logit-bias", "288=-inf",             \
         "--logit-bias", "290=-inf"
-
-static struct temporary folder;
-
-static int make_folder(void **state) {
-    (void)state;
-    folder = temporary_make();
-    return 0;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    temporary_remove(&folder);
-    return 0;
-}
-
-static const char *save(const char *name, const char *text) {
-    const char *path = temporary_file(&folder, name);
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-    return path;
-}
 
 static char *read_file(const char *path) {
     FILE *file = fopen(path, "rb");
@@ -76,7 +53,7 @@ static void same_answer(char *a, char *b) {
 
 static void every_source_of_a_prompt(void **state) {
     (void)state;
-    const char *path = save("prompt.txt", "Tell me a story\n");
+    const char *path = temporary_write(&folder, "prompt.txt", "Tell me a story\n");
     char *want = answer_of(varve(GREEDY, "-n", "16", "Tell me a story"));
     for (int i = 0; i < 3; i++) {
         char *got = answer_of(i == 0   ? varve(GREEDY, "-n", "16", "-f", path)
@@ -371,7 +348,7 @@ static const char *long_prompt(void) {
     for (size_t i = 0; i + 4 < sizeof text; i += 4) {
         memcpy(text + i, "a b ", 5);
     }
-    return save("long.txt", text);
+    return temporary_write(&folder, "long.txt", text);
 }
 
 static void c184_ctrl_c_while_reading_the_prompt(void **state) {

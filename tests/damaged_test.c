@@ -3,8 +3,8 @@
  * C050 of docs/cases.md. What was computed from such values never comes out as a result.
  */
 #include "support/edited.h"
+#include "support/folder.h"
 #include "support/opened.h"
-#include "support/temporary.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -18,20 +18,6 @@ enum { TOKENS = 80, CONTEXT = 128 }; /* 20 index blocks, of which 16 are selecte
 
 static const struct varve_session_options plain = {
     .slots = 2, .context = CONTEXT, .window = CONTEXT, .threads = 1};
-
-static struct temporary folder;
-
-static int make_folder(void **state) {
-    (void)state;
-    folder = temporary_make();
-    return 0;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    temporary_remove(&folder);
-    return 0;
-}
 
 /* ---- contents that are bad ---- */
 

@@ -5,9 +5,9 @@
 #include "registry/check_internal.h"
 #include "registry/operation.h"
 #include "support/edited.h"
+#include "support/folder.h"
 #include "support/golden.h"
 #include "support/opened.h"
-#include "support/temporary.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -15,20 +15,6 @@
 #include <string.h>
 
 #define DATA VARVE_SOURCE_DIR "/tests/data/qwen4exp/"
-
-static struct temporary folder;
-
-static int make_folder(void **state) {
-    (void)state;
-    folder = temporary_make();
-    return 0;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    temporary_remove(&folder);
-    return 0;
-}
 
 /* ---- golden containers ---- */
 

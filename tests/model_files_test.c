@@ -3,8 +3,8 @@
  * section 10 of the model's specification. Two files that say the same give the same bits.
  */
 #include "support/edited.h"
+#include "support/folder.h"
 #include "support/opened.h"
-#include "support/temporary.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -25,20 +25,6 @@ static const struct varve_session_options floats = {.context = CONTEXT,
                                                     .logits = CONTEXT,
                                                     .threads = 1,
                                                     .float_activations = true};
-
-static struct temporary folder;
-
-static int make_folder(void **state) {
-    (void)state;
-    folder = temporary_make();
-    return 0;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    temporary_remove(&folder);
-    return 0;
-}
 
 static const char *save(struct edited *e, const char *name) {
     const char *path = temporary_file(&folder, name);

@@ -10,28 +10,14 @@
 #include "quant/format.h"
 #include "session/session.h"
 #include "support/edited.h"
+#include "support/folder.h"
 #include "support/opened.h"
 #include "support/quant_golden.h"
-#include "support/temporary.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static struct temporary folder;
-
-static int make_folder(void **state) {
-    (void)state;
-    folder = temporary_make();
-    return 0;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    temporary_remove(&folder);
-    return 0;
-}
 
 static uint64_t random_bits(uint64_t *seed) {
     uint64_t v = *seed += 0x9E3779B97F4A7C15u;

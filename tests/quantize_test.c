@@ -3,8 +3,8 @@
 #include "base/file.h"
 #include "gguf/writer.h"
 #include "quant/format.h"
+#include "support/folder.h"
 #include "support/opened.h"
-#include "support/temporary.h"
 
 #include <math.h>
 #include <signal.h>
@@ -17,20 +17,6 @@
 #define DATA "tests/data/qwen4exp/"
 #define MICRO DATA "micro.f32.gguf" /* hidden size 64 */
 #define HQ DATA "hq.ud.gguf"        /* hidden size 256, quantised */
-
-static struct temporary folder;
-
-static int make_folder(void **state) {
-    (void)state;
-    folder = temporary_make();
-    return 0;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    temporary_remove(&folder);
-    return 0;
-}
 
 /* ---- quantising, and looking at what comes of it ---- */
 

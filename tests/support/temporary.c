@@ -23,6 +23,16 @@ const char *temporary_file(const struct temporary *t, const char *name) {
     return path;
 }
 
+const char *temporary_write(const struct temporary *t, const char *name, const char *text) {
+    const char *path = temporary_file(t, name);
+    FILE *file = fopen(path, "wb");
+    if (!file || fputs(text, file) < 0 || fclose(file) != 0) {
+        perror(path);
+        abort();
+    }
+    return path;
+}
+
 static int remove_one(const char *path, const struct stat *s, int kind, struct FTW *at) {
     (void)s, (void)kind, (void)at;
     return remove(path);

@@ -13,3 +13,6 @@ const char *temporary_file(const struct temporary *t, const char *name);
 
 /* Removes it with all files in it (folders in it: with theirs). */
 void temporary_remove(const struct temporary *t);
+
+/* Writes a text file into it; its path, as above. */
+const char *temporary_write(const struct temporary *t, const char *name, const char *text);
