@@ -363,18 +363,37 @@ static void check_products(struct vv_check *check) {
     check_down(check, VV_TYPE_Q8_0, 64, 2, 300, 2, 2, false);
 }
 
+static struct vv_expert_up up_of(struct vv_check *check, const struct mixture *m, size_t rows,
+                                 size_t used, struct vv_weight *gate, struct vv_weight *up) {
+    return (struct vv_expert_up){.u = new_planes(check, rows, gate->width),
+                                 .gate = gate,
+                                 .up = up,
+                                 .hidden = gate->rows,
+                                 .active = m->active,
+                                 .begin = m->begin,
+                                 .pair = m->pair,
+                                 .used = used,
+                                 .h = vv_check_floats(check, rows * used * gate->rows),
+                                 .rows = m->rows};
+}
+
+static struct vv_expert_down down_of(struct vv_check *check, const struct mixture *m, size_t rows,
+                                     size_t used, struct vv_weight *down) {
+    return (struct vv_expert_down){.h = new_planes(check, rows * used, down->width),
+                                   .down = down,
+                                   .active = m->active,
+                                   .begin = m->begin,
+                                   .pair = m->pair,
+                                   .y = vv_check_floats(check, rows * used * down->rows),
+                                   .width = down->rows,
+                                   .rows = m->rows,
+                                   .used = used};
+}
+
 static void check_errors(struct vv_check *check) {
     struct mixture m = new_mixture(check, 3, 4, 2);
-    struct vv_expert_up a = {.u = new_planes(check, 3, 40),
-                             .gate = new_weight(check, VV_TYPE_F32, 40, 5, 4),
-                             .up = new_weight(check, VV_TYPE_F32, 40, 5, 4),
-                             .hidden = 5,
-                             .active = m.active,
-                             .begin = m.begin,
-                             .pair = m.pair,
-                             .used = 2,
-                             .h = vv_check_floats(check, 30),
-                             .rows = m.rows};
+    struct vv_expert_up a = up_of(check, &m, 3, 2, new_weight(check, VV_TYPE_F32, 40, 5, 4),
+                                  new_weight(check, VV_TYPE_F32, 40, 5, 4));
     struct vv_weight *both[] = {a.gate, a.up};
     size_t last = ((size_t)m.expert[5] * 5 + 4) * 40 + 39; /* of the last pair's expert */
     for (size_t i = 0; i < 2; i++) {
@@ -383,15 +402,7 @@ static void check_errors(struct vv_check *check) {
         vv_check_refuses(check, &vv_expert_up, &a, VV_ERROR_NOT_FINITE, "an infinite weight");
         *value = was;
     }
-    struct vv_expert_down d = {.h = new_planes(check, 6, 40),
-                               .down = a.gate,
-                               .active = m.active,
-                               .begin = m.begin,
-                               .pair = m.pair,
-                               .y = vv_check_floats(check, 30),
-                               .width = 5,
-                               .rows = m.rows,
-                               .used = 2};
+    struct vv_expert_down d = down_of(check, &m, 3, 2, a.gate);
     ((float *)(uintptr_t)a.gate->data)[last] = NAN;
     vv_check_refuses(check, &vv_expert_down, &d, VV_ERROR_NOT_FINITE, "a weight that is NaN");
     vv_check_reset(check);
@@ -401,25 +412,8 @@ static void check_errors(struct vv_check *check) {
 static void check_bad_rows(struct vv_check *check) {
     struct mixture m = new_mixture(check, 3, 2, 2);
     struct vv_weight *weight = new_weight(check, VV_TYPE_F32, 40, 5, 2);
-    struct vv_expert_up up = {.u = new_planes(check, 3, 40),
-                              .gate = weight,
-                              .up = weight,
-                              .hidden = 5,
-                              .active = m.active,
-                              .begin = m.begin,
-                              .pair = m.pair,
-                              .used = 2,
-                              .h = vv_check_floats(check, 30),
-                              .rows = m.rows};
-    struct vv_expert_down down = {.h = new_planes(check, 6, 40),
-                                  .down = weight,
-                                  .active = m.active,
-                                  .begin = m.begin,
-                                  .pair = m.pair,
-                                  .y = vv_check_floats(check, 30),
-                                  .width = 5,
-                                  .rows = m.rows,
-                                  .used = 2};
+    struct vv_expert_up up = up_of(check, &m, 3, 2, weight, weight);
+    struct vv_expert_down down = down_of(check, &m, 3, 2, weight);
     ((float *)(uintptr_t)up.u.x)[3 * 40 - 1] = NAN;
     vv_check_refuses(check, &vv_expert_up, &up, VV_ERROR_NOT_FINITE, "NaN in the last row");
     ((float *)(uintptr_t)down.h.x)[6 * 40 - 1] = INFINITY;
@@ -433,26 +427,10 @@ static void check_bad_quantised(struct vv_check *check) {
     enum { ROWS = 3, EXPERTS = 2, USED = 2, PAIRS = ROWS * USED, OUTPUTS = 20, WIDTH = 160 };
     for (size_t bad = 0; bad < PAIRS; bad++) {
         struct mixture m = new_mixture(check, ROWS, EXPERTS, USED);
-        struct vv_expert_up up = {
-            .u = new_planes(check, ROWS, WIDTH),
-            .gate = vv_check_weight(check, VV_TYPE_Q8_0, WIDTH, OUTPUTS, EXPERTS),
-            .up = vv_check_weight(check, VV_TYPE_Q8_0, WIDTH, OUTPUTS, EXPERTS),
-            .hidden = OUTPUTS,
-            .active = m.active,
-            .begin = m.begin,
-            .pair = m.pair,
-            .used = USED,
-            .h = vv_check_floats(check, PAIRS * OUTPUTS),
-            .rows = m.rows};
-        struct vv_expert_down down = {.h = new_planes(check, PAIRS, WIDTH),
-                                      .down = up.gate,
-                                      .active = m.active,
-                                      .begin = m.begin,
-                                      .pair = m.pair,
-                                      .y = vv_check_floats(check, PAIRS * OUTPUTS),
-                                      .width = OUTPUTS,
-                                      .rows = m.rows,
-                                      .used = USED};
+        struct vv_weight *gate = vv_check_weight(check, VV_TYPE_Q8_0, WIDTH, OUTPUTS, EXPERTS);
+        struct vv_weight *other = vv_check_weight(check, VV_TYPE_Q8_0, WIDTH, OUTPUTS, EXPERTS);
+        struct vv_expert_up up = up_of(check, &m, ROWS, USED, gate, other);
+        struct vv_expert_down down = down_of(check, &m, ROWS, USED, gate);
         vv_check_spoil_row(&down.h, PAIRS, bad);
         vv_check_refuses(check, &vv_expert_down, &down, VV_ERROR_NOT_FINITE, "pair %zu", bad);
         if (bad < ROWS) {
