@@ -32,6 +32,10 @@ struct vv_device_calls {
      * up to `window` rows in flight; sets `bytes`, leaves `base`. */
     void (*layout)(struct vv_device *device, const struct vv_state_part *part, uint32_t slots,
                    uint32_t tokens, uint32_t window, struct vv_state_view *view);
+    /* Copies `count` pieces of `bytes`, which lie `to_stride` and `from_stride` bytes apart. Either
+     * side may be the host's memory or the device's; the two don't overlap. */
+    void (*copy)(struct vv_device *device, void *to, size_t to_stride, const void *from,
+                 size_t from_stride, size_t bytes, size_t count);
 };
 
 struct vv_device {

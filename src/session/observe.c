@@ -1,11 +1,9 @@
-/* What can be seen of a session: inner tensors of the last window, a sequence's state. */
+/* What can be seen of a session: inner tensors of the last window. */
 #include "gguf/types.h"
 #include "session/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- inner tensors ---- */
 
 static const struct vv_tap *find_tap(const struct pass *p, const char *name) {
     for (size_t i = 0; p && i < p->forward.tap_count; i++) {
@@ -136,42 +134,4 @@ int vv_session_observed(struct vv_session *s, const char *name, struct vv_observ
         .i32 = floats ? NULL : s->shown,
     };
     return VV_OK;
-}
-
-/* ---- state ---- */
-
-/* Live entries of a part: the first one's index and how many. */
-static size_t live(const struct vv_state_part *part, size_t length, size_t *first) {
-    size_t counted = length > part->lag ? length - part->lag : 0;
-    *first = 0;
-    switch (part->kind) {
-    case VV_STATE_FIXED:
-        return length > 0;
-    case VV_STATE_RING:
-        *first = counted > part->history ? counted - part->history : 0;
-        return counted - *first;
-    default:
-        return counted / part->every;
-    }
-}
-
-size_t vv_session_state(const struct vv_session *s, uint32_t slot, void *out, size_t room) {
-    size_t bytes = 0;
-    for (int writing = 0; writing < 2; writing++) {
-        if (writing && (!out || bytes > room)) {
-            break;
-        }
-        uint8_t *to = out;
-        for (size_t i = 0; i < s->part_count; i++) {
-            const struct vv_state_part *part = &s->parts[i];
-            size_t first, count = live(part, s->slots[slot].length, &first);
-            size_t entry = part->width * vv_type_info(part->type)->block_bytes;
-            bytes += writing ? 0 : count * entry;
-            for (size_t e = first; writing && e < first + count; e++, to += entry) {
-                s->device->calls->read(s->device, to,
-                                       vv_state_at(&s->views[i], (int32_t)slot, (int64_t)e), entry);
-            }
-        }
-    }
-    return bytes;
 }

@@ -51,10 +51,23 @@ static void cpu_layout(struct vv_device *device, const struct vv_state_part *par
     view->bytes = slots * view->slot_stride;
 }
 
+static void cpu_copy_pieces(struct vv_device *device, void *to, size_t to_stride, const void *from,
+                            size_t from_stride, size_t bytes, size_t count) {
+    (void)device;
+    if (to_stride == bytes && from_stride == bytes) {
+        bytes *= count;
+        count = 1;
+    }
+    for (size_t i = 0; i < count; i++) {
+        memcpy((uint8_t *)to + i * to_stride, (const uint8_t *)from + i * from_stride, bytes);
+    }
+}
+
 int vv_cpu_device(const struct vv_cpu_options *options, struct vv_device **device,
                   struct vv_error *error) {
-    static const struct vv_device_calls calls = {cpu_close, cpu_allocate, cpu_release, cpu_copy,
-                                                 cpu_copy,  cpu_run,      cpu_layout};
+    static const struct vv_device_calls calls = {cpu_close,  cpu_allocate,   cpu_release,
+                                                 cpu_copy,   cpu_copy,       cpu_run,
+                                                 cpu_layout, cpu_copy_pieces};
     unsigned threads = options->threads ? options->threads : vv_cpu_default_threads();
     struct cpu_device *cpu = calloc(1, sizeof *cpu);
     if (!cpu) {

@@ -85,6 +85,17 @@ static void mock_copy(struct vv_device *device, void *to, const void *from, size
     protect_one(device, from, PROT_NONE);
 }
 
+static void mock_copy_pieces(struct vv_device *device, void *to, size_t to_stride, const void *from,
+                             size_t from_stride, size_t bytes, size_t count) {
+    protect_one(device, to, PROT_READ | PROT_WRITE);
+    protect_one(device, from, PROT_READ | PROT_WRITE);
+    for (size_t i = 0; i < count; i++) {
+        memcpy((uint8_t *)to + i * to_stride, (const uint8_t *)from + i * from_stride, bytes);
+    }
+    protect_one(device, to, PROT_NONE);
+    protect_one(device, from, PROT_NONE);
+}
+
 static void mock_run(struct vv_device *device, vv_team_body body, void *context) {
     unlock(device);
     vv_team_run(((struct mock_device *)device)->team, body, context);
@@ -116,8 +127,9 @@ static void mock_close(struct vv_device *device) {
 
 int vv_mock_device(const struct vv_cpu_options *options, struct vv_device **device,
                    struct vv_error *error) {
-    static const struct vv_device_calls calls = {mock_close, mock_allocate, mock_release, mock_copy,
-                                                 mock_copy,  mock_run,      mock_layout};
+    static const struct vv_device_calls calls = {mock_close,  mock_allocate,   mock_release,
+                                                 mock_copy,   mock_copy,       mock_run,
+                                                 mock_layout, mock_copy_pieces};
     unsigned threads = options->threads ? options->threads : 2;
     struct mock_device *mock = calloc(1, sizeof *mock);
     if (!mock) {
