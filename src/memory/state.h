@@ -5,6 +5,7 @@
  * however it lies in memory.
  */
 #pragma once
+#include "gguf/types.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,8 +20,8 @@ enum vv_state_kind {
 struct vv_state_part {
     char name[48]; /* "blk.3.k" */
     enum vv_state_kind kind;
-    int type;     /* VV_TYPE_F32, VV_TYPE_F16 or VV_TYPE_I32 */
-    size_t width; /* elements of an entry */
+    int type;     /* VV_TYPE_F32, VV_TYPE_F16, VV_TYPE_I32 or VV_TYPE_MXFP4 */
+    size_t width; /* elements of an entry, whole blocks of the type */
     uint32_t
         every; /* rows: tokens an entry covers; entry b is complete at length (b + 1) * every */
     uint32_t history; /* ring: entries that must survive */
@@ -43,6 +44,12 @@ struct vv_state_view {
 static inline void *vv_state_at(const struct vv_state_view *v, int32_t slot, int64_t index) {
     size_t entry = v->ring ? (size_t)index % v->ring : (size_t)index;
     return v->base + (size_t)slot * v->slot_stride + entry * v->entry_stride;
+}
+
+/* Bytes of an entry of `width` elements. */
+static inline size_t vv_state_entry_bytes(int type, size_t width) {
+    const struct vv_type_info *info = vv_type_info(type);
+    return width / info->block_values * info->block_bytes;
 }
 
 /* Entries that a part needs for a sequence of up to `tokens` tokens of which up to `window` may

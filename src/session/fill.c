@@ -20,6 +20,8 @@ static void fill_pool(const struct vv_session *s, const struct vv_state_part *pa
             ((int32_t *)pool)[i] = (int32_t)vv_high_product(drawn, s->facts.vocabulary);
         } else if (part->type == VV_TYPE_F16) {
             ((uint16_t *)pool)[i] = vv_to_f16(x);
+        } else if (part->type == VV_TYPE_MXFP4) { /* scales of 1, random codes */
+            ((uint8_t *)pool)[i] = i % 17 == 0 ? 127 : (uint8_t)drawn;
         } else {
             ((float *)pool)[i] = x;
         }
@@ -30,7 +32,8 @@ static void fill_part(const struct vv_session *s, size_t index, uint32_t slot, u
                       uint64_t seed, const uint8_t *pool) {
     const struct vv_state_part *part = &s->parts[index];
     const struct vv_state_view *view = &s->views[index];
-    size_t element = vv_type_info(part->type)->block_bytes, last = tokens, first = 0;
+    const struct vv_type_info *type = vv_type_info(part->type);
+    size_t last = tokens, first = 0;
     if (part->kind == VV_STATE_FIXED) {
         last = 1;
     } else if (part->kind == VV_STATE_ROWS) {
@@ -39,9 +42,10 @@ static void fill_part(const struct vv_session *s, size_t index, uint32_t slot, u
         first = tokens > view->ring ? tokens - view->ring : 0;
     }
     for (size_t e = first; e < last; e++) {
-        size_t start = (size_t)(vv_random_at(seed, e) % STARTS);
+        size_t start = (size_t)(vv_random_at(seed, e) % STARTS) / type->block_values;
         s->device->calls->write(s->device, vv_state_at(view, (int32_t)slot, (int64_t)e),
-                                pool + start * element, part->width * element);
+                                pool + start * type->block_bytes,
+                                vv_state_entry_bytes(part->type, part->width));
     }
 }
 

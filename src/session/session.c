@@ -1,5 +1,4 @@
 #include "session/session.h"
-#include "gguf/types.h"
 #include "session/internal.h"
 
 #include <stdlib.h>
@@ -213,7 +212,7 @@ int vv_session_measure(const struct vv_gguf *file, const struct vv_family *famil
     int code = declare_state(&s, error);
     for (size_t i = 0; code == VV_OK && i < s.part_count; i++) {
         const struct vv_state_part *p = &s.parts[i];
-        uint64_t entry = p->width * vv_type_info(p->type)->block_bytes;
+        uint64_t entry = vv_state_entry_bytes(p->type, p->width);
         uint64_t all = vv_state_entries(p, options->context, VV_VERIFY_ROWS_MAX) * entry;
         if (p->kind == VV_STATE_ROWS) {
             bytes->per_token += entry / p->every;

@@ -1,5 +1,4 @@
 #include "session/state.h"
-#include "gguf/types.h"
 #include "session/internal.h"
 
 size_t vv_state_live(const struct vv_state_part *part, size_t length, size_t *first) {
@@ -31,7 +30,7 @@ static size_t entries(const struct vv_state_part *part, struct vv_extent extent,
 }
 
 static size_t entry_bytes(const struct vv_state_part *part) {
-    return part->width * vv_type_info(part->type)->block_bytes;
+    return vv_state_entry_bytes(part->type, part->width);
 }
 
 size_t vv_extent_bytes(const struct vv_state_part *parts, size_t count, struct vv_extent extent) {

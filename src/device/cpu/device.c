@@ -2,7 +2,6 @@
 #include "device/device.h"
 #include "device/cpu/pages.h"
 #include "device/cpu/team.h"
-#include "gguf/types.h"
 #include "registry/operation.h"
 
 #include <stdlib.h>
@@ -46,7 +45,7 @@ static void cpu_layout(struct vv_device *device, const struct vv_state_part *par
     view->type = part->type;
     view->width = part->width;
     view->ring = part->kind == VV_STATE_RING ? (uint32_t)entries : 0;
-    view->entry_stride = part->width * vv_type_info(part->type)->block_bytes;
+    view->entry_stride = vv_state_entry_bytes(part->type, part->width);
     view->slot_stride = (entries * view->entry_stride + 63) / 64 * 64;
     view->bytes = slots * view->slot_stride;
 }

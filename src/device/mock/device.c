@@ -6,7 +6,6 @@
  */
 #include "device/device.h"
 #include "device/cpu/team.h"
-#include "gguf/types.h"
 #include "registry/operation.h"
 
 #include <stdlib.h>
@@ -111,7 +110,7 @@ static void mock_layout(struct vv_device *device, const struct vv_state_part *pa
     view->type = part->type;
     view->width = part->width;
     view->ring = part->kind == VV_STATE_RING ? (uint32_t)entries : 0;
-    view->entry_stride = part->width * vv_type_info(part->type)->block_bytes + GAP;
+    view->entry_stride = vv_state_entry_bytes(part->type, part->width) + GAP;
     view->slot_stride = entries * view->entry_stride + 3 * GAP;
     view->bytes = slots * view->slot_stride;
 }

@@ -18,6 +18,8 @@ enum reading {
     OLDEST_STAYS,
     SOURCE_BY_POSITION,
     HALVES_SWAPPED,
+    FIRST_OF_GROUP,
+    NEXT_GROUP,
     READINGS
 };
 
@@ -29,15 +31,23 @@ static const char *const reading_name[READINGS] = {
     "older rows of a ring written last",
     "source row by position",
     "second half first",
+    "a group's first row is kept, not its last",
+    "entry of the group that begins",
 };
 
 static void put(const struct vv_cache_write *a, enum reading how, int32_t sequence, int32_t row,
                 const struct vv_state_view *to) {
     const struct vv_window *w = a->window;
     int32_t position = w->position[row] + a->shift;
+    if (a->every > 0) {
+        if ((how == FIRST_OF_GROUP ? position : position + 1) % a->every > 0) {
+            return;
+        }
+        position = position / a->every + (how == NEXT_GROUP);
+    }
     int64_t entry = how == ROW_AS_ENTRY ? row : how == NEXT_ENTRY ? position + 1 : position;
     int32_t slot = how == SEQUENCE_AS_SLOT ? sequence : w->slot[row];
-    size_t source = (size_t)(how == SOURCE_BY_POSITION ? position % w->rows : row);
+    size_t source = (size_t)(how == SOURCE_BY_POSITION ? w->position[row] % w->rows : row);
     size_t half = a->second ? to->width / 2 : to->width;
     uint8_t *at = vv_state_at(to, slot, entry);
     for (size_t i = 0; i < to->width; i++) {
@@ -81,6 +91,7 @@ struct shape {
     size_t width;
     uint32_t ring; /* 0: an entry for every position */
     bool halves;
+    int32_t every; /* 0, or with ring 0 */
 };
 
 static struct vv_cache_write make(struct vv_check *check, const struct shape *s) {
@@ -91,7 +102,8 @@ static struct vv_cache_write make(struct vv_check *check, const struct shape *s)
     struct vv_cache_write a = {.row_stride = part + vv_check_below(check, 4),
                                .window = w,
                                .rows = {&w->rows, 1},
-                               .shift = s->rows % 2};
+                               .shift = s->every ? 0 : s->rows % 2,
+                               .every = s->every};
     size_t all = ((size_t)s->rows - 1) * a.row_stride + part;
     a.from = values(check, all);
     a.second = s->halves ? values(check, all) : NULL;
@@ -105,7 +117,8 @@ static struct vv_cache_write make(struct vv_check *check, const struct shape *s)
 static bool tells(const struct shape *s, enum reading how) {
     bool overflows = s->ring > 0 && 3 * s->ring < (uint32_t)s->rows;
     return s->rows > 20 && s->ring != 1 && (how != OLDEST_STAYS || overflows) &&
-           (how != HALVES_SWAPPED || s->halves);
+           (how != HALVES_SWAPPED || s->halves) &&
+           ((how != FIRST_OF_GROUP && how != NEXT_GROUP) || s->every > 1);
 }
 
 static void one(struct vv_check *check, const struct shape *s) {
@@ -134,7 +147,7 @@ static void one(struct vv_check *check, const struct shape *s) {
 static void refusals(struct vv_check *check) {
     static const float bad[] = {65520.0f, -65520.0f, 1e30f, INFINITY, -INFINITY, NAN};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        struct vv_cache_write a = make(check, &(struct shape){VV_TYPE_F16, 3, 9, 0, false});
+        struct vv_cache_write a = make(check, &(struct shape){VV_TYPE_F16, 3, 9, 0, false, 0});
         float *from = vv_check_normals(check, 2 * a.row_stride + 9);
         from[2 * a.row_stride + 8] = bad[i];
         a.from = from;
@@ -151,14 +164,22 @@ void vv_cache_write_check(struct vv_check *check) {
     for (size_t t = 0; t < 3; t++) {
         for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
             for (int32_t rows = 1; rows <= 8; rows += vv_check_quick(check) ? 3 : 1) {
-                struct shape s = {types[t], rows, widths[i], rings[vv_check_below(check, 4)],
-                                  widths[i] % 2 == 0 && vv_check_below(check, 2)};
+                struct shape s = {types[t],
+                                  rows,
+                                  widths[i],
+                                  rings[vv_check_below(check, 4)],
+                                  widths[i] % 2 == 0 && vv_check_below(check, 2),
+                                  0};
                 one(check, &s);
             }
         }
         for (size_t i = 0; i < 4; i++) {
-            one(check, &(struct shape){types[t], 33, 3, rings[i], false});
-            one(check, &(struct shape){types[t], 130, 2, rings[i], true});
+            one(check, &(struct shape){types[t], 33, 3, rings[i], false, 0});
+            one(check, &(struct shape){types[t], 130, 2, rings[i], true, 0});
+        }
+        for (int32_t every = 1; every <= 4; every++) {
+            one(check, &(struct shape){types[t], 33, 3, 0, false, every});
+            one(check, &(struct shape){types[t], every, 16, 0, false, every});
         }
     }
     refusals(check);

@@ -37,7 +37,9 @@ static int write_part(int type, const void *from, void *entry, size_t at, size_t
 }
 
 static int write_row(const struct vv_cache_write *a, size_t row) {
-    void *entry = vv_state_at(&a->to, a->window->slot[row], a->window->position[row] + a->shift);
+    int32_t end = a->window->position[row] + 1;
+    int64_t index = a->every ? end / a->every - 1 : end - 1 + a->shift;
+    void *entry = vv_state_at(&a->to, a->window->slot[row], index);
     size_t at = row * a->row_stride, n = a->second ? a->to.width / 2 : a->to.width;
     int error = write_part(a->to.type, (const uint32_t *)a->from + at, entry, 0, n);
     if (error == VV_OK && a->second) {
@@ -52,7 +54,8 @@ int vv_cache_write_reference(const void *args, size_t begin, size_t end) {
     int error = VV_OK;
     for (size_t row = begin; row < end && error == VV_OK; row++) {
         int64_t age = a->to.ring ? newest_position(w, w->slot[row]) - w->position[row] : 0;
-        if (a->to.ring == 0 || age < (int64_t)a->to.ring) {
+        bool completes = a->every == 0 || (w->position[row] + 1) % a->every == 0;
+        if (completes && (a->to.ring == 0 || age < (int64_t)a->to.ring)) {
             error = write_row(a, row);
         }
     }

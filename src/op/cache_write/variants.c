@@ -21,7 +21,8 @@ static size_t buffers(const void *args, struct vv_buffer *out) {
 
 static size_t bytes(const void *args) {
     const struct vv_cache_write *a = args;
-    return vv_rows(a->rows) * a->to.width * (a->to.type == VV_TYPE_F16 ? 6u : 8u);
+    size_t rows = vv_rows(a->rows) / (a->every ? (size_t)a->every : 1);
+    return rows * a->to.width * (a->to.type == VV_TYPE_F16 ? 6u : 8u);
 }
 
 static const struct vv_variant variants[] = {
