@@ -97,6 +97,20 @@ VV_MATH float vv_silu(float x) {
     return x * vv_sigmoid(x);
 }
 
+/* silu(gate) up, both cut at a limit first, the gate from above alone; INFINITY: no limit. NaN
+ * stays. */
+VV_MATH float vv_gated(float gate, float up, float limit) {
+    gate = gate > limit ? limit : gate;
+    up = up > limit ? limit : up;
+    up = up < -limit ? -limit : up;
+    return vv_silu(gate) * up;
+}
+
+/* A limit as operations give it, where 0 is none. */
+VV_MATH float vv_limit(float limit) {
+    return limit > 0.0f ? limit : INFINITY;
+}
+
 /* ln(1 + e^x): 2.80 ulp for -87.3 <= x <= 89; needs no cut for large x. */
 VV_MATH float vv_softplus(float x) {
     return fmaxf(x, 0.0f) + vv_log1p_unit(vv_exp(-fabsf(x)));

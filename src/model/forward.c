@@ -1,5 +1,7 @@
 #include "model/forward.h"
 #include "gguf/types.h"
+#include "op/cache_write/contract.h"
+#include "op/embed/contract.h"
 #include "op/gather_rows/contract.h"
 #include "op/gemv/contract.h"
 #include "op/quantize_rows/contract.h"
@@ -113,6 +115,37 @@ void vv_product(struct vv_forward *f, const struct vv_planes *x, struct vv_rows 
     VV_TEXT(text, what);
     struct vv_gemv args = {.x = *x, .weight = weight, .y = y, .y_row = weight->rows, .rows = rows};
     vv_program_add(f->program, &vv_gemv, &args, text);
+}
+
+/* ---- rows in and out ---- */
+
+void vv_embedding(struct vv_forward *f, struct vv_weight *table, float *x, size_t streams) {
+    struct vv_embed args = {
+        .window = f->window, .rows = vv_all_rows(f, 1), .table = table, .x = x, .streams = streams};
+    vv_program_add(f->program, &vv_embed, &args, "token_embd");
+}
+
+void vv_keep(struct vv_forward *f, const void *from, size_t stride,
+             const struct vv_state_view *part, const char *what, ...) {
+    VV_TEXT(text, what);
+    struct vv_cache_write args = {.from = from,
+                                  .row_stride = stride,
+                                  .to = *part,
+                                  .window = f->window,
+                                  .rows = vv_all_rows(f, 1)};
+    vv_program_add(f->program, &vv_cache_write, &args, text);
+}
+
+void vv_gather_outputs(struct vv_forward *f, const float *from, size_t width, float *to,
+                       const char *what, ...) {
+    VV_TEXT(text, what);
+    struct vv_gather_rows args = {.from = from,
+                                  .to = to,
+                                  .row_bytes = width * sizeof *to,
+                                  .index = f->window->output_row,
+                                  .rows = vv_output_rows(f, 1),
+                                  .from_rows = vv_all_rows(f, 1)};
+    vv_program_add(f->program, &vv_gather_rows, &args, text);
 }
 
 /* ---- observing ---- */

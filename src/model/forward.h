@@ -93,6 +93,17 @@ struct vv_planes vv_prepare(struct vv_forward *f, struct vv_input *input,
 void vv_product(struct vv_forward *f, const struct vv_planes *x, struct vv_rows rows,
                 struct vv_weight *weight, float *y, const char *what, ...) VV_PRINTF(6, 7);
 
+/* x [rows][streams][width]: the tokens' embeddings, a copy for each stream. */
+void vv_embedding(struct vv_forward *f, struct vv_weight *table, float *x, size_t streams);
+
+/* Keeps a value of each row, `stride` elements apart, in a part of the state. */
+void vv_keep(struct vv_forward *f, const void *from, size_t stride,
+             const struct vv_state_view *part, const char *what, ...) VV_PRINTF(5, 6);
+
+/* to = the rows of `from` whose logits are wanted. */
+void vv_gather_outputs(struct vv_forward *f, const float *from, size_t width, float *to,
+                       const char *what, ...) VV_PRINTF(5, 6);
+
 /* Keeps a copy of an inner tensor when the session observes; the returned tap may be refined. NULL
  * otherwise. */
 struct vv_tap *vv_observe(struct vv_forward *f, const void *from, int type, size_t width,

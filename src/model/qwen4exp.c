@@ -8,8 +8,6 @@
 #include "op/attend/contract.h"
 #include "op/cache_write/contract.h"
 #include "op/conv1d/contract.h"
-#include "op/embed/contract.h"
-#include "op/experts/contract.h"
 #include "op/gather_rows/contract.h"
 #include "op/gdn_step/contract.h"
 #include "op/hyper_read/contract.h"
@@ -23,7 +21,6 @@
 #include "op/rms_norm/contract.h"
 #include "op/rope/contract.h"
 #include "op/route/contract.h"
-#include "op/swiglu/contract.h"
 #include "op/top_k/contract.h"
 
 #include <math.h>
@@ -51,9 +48,8 @@ struct pass {
     float *z, *alpha, *beta, *work;
     struct vv_input attended, recurred; /* outputs of attention and of the gated delta net */
 
-    float *router, *weight, *shared_router, *shared_gate, *shared_up, *shared, *expert_out;
-    int32_t *expert, *active, *begin, *pair;
-    struct vv_input hidden, shared_hidden;
+    struct vv_moe moe;
+    float *shared_router;
 };
 
 static const struct vv_state_view *state(const struct pass *p, size_t part) {
@@ -66,12 +62,7 @@ static size_t wide(const struct qwen4exp *g) {
 
 static void keep(struct pass *p, const void *from, size_t stride, size_t part, const char *what,
                  size_t layer) {
-    struct vv_cache_write args = {.from = from,
-                                  .row_stride = stride,
-                                  .to = *state(p, part),
-                                  .window = p->f->window,
-                                  .rows = vv_all_rows(p->f, 1)};
-    vv_step(p->f, &vv_cache_write, &args, "blk.%zu.%s", layer, what);
+    vv_keep(p->f, from, stride, state(p, part), "blk.%zu.%s", layer, what);
 }
 
 /* ---- 4.3 hyper-connections ---- */
@@ -443,84 +434,23 @@ static void attention(struct pass *p, const struct attention *w, size_t layer) {
 
 /* ---- 4.8 mixture of experts ---- */
 
-static void routed_experts(struct pass *p, const struct moe *w, const struct vv_planes *u,
-                           size_t layer) {
-    const struct qwen4exp *g = p->g;
-    struct vv_forward *f = p->f;
-    struct vv_rows rows = vv_all_rows(f, 1);
-    struct vv_route route = {p->router, p->expert, p->weight, rows, g->experts, g->experts_used};
-    vv_step(f, &vv_route, &route, "blk.%zu.ffn_gate_inp", layer);
-    struct vv_route_group group = {.expert = p->expert,
-                                   .rows = rows,
-                                   .experts = g->experts,
-                                   .used = g->experts_used,
-                                   .active = p->active,
-                                   .begin = p->begin,
-                                   .pair = p->pair};
-    vv_step(f, &vv_route_group, &group, "blk.%zu.ffn_gate_inp", layer);
-    struct vv_expert_up up = {.u = *u,
-                              .gate = w->gate,
-                              .up = w->up,
-                              .up_row = w->fused ? g->expert_width : 0,
-                              .hidden = g->expert_width,
-                              .active = p->active,
-                              .begin = p->begin,
-                              .pair = p->pair,
-                              .used = g->experts_used,
-                              .h = p->hidden.x,
-                              .rows = rows};
-    vv_step(f, &vv_expert_up, &up, "blk.%zu.ffn_up_exps", layer);
-    struct vv_expert_down down = {
-        .h = vv_prepare(f, &p->hidden, &w->down, 1, "blk.%zu.ffn_up_exps", layer),
-        .down = w->down,
-        .active = p->active,
-        .begin = p->begin,
-        .pair = p->pair,
-        .y = p->expert_out,
-        .width = g->width,
-        .rows = rows,
-        .used = g->experts_used};
-    vv_step(f, &vv_expert_down, &down, "blk.%zu.ffn_down_exps", layer);
-}
-
-static void shared_expert(struct pass *p, const struct moe *w, const struct vv_planes *u,
-                          size_t layer) {
-    struct vv_forward *f = p->f;
-    struct vv_rows rows = vv_all_rows(f, 1);
-    vv_product(f, u, rows, w->shared_gate, p->shared_gate, "blk.%zu.ffn_gate_shexp", layer);
-    vv_product(f, u, rows, w->shared_up, p->shared_up, "blk.%zu.ffn_up_shexp", layer);
-    vv_product(f, u, rows, w->shared_router, p->shared_router, "blk.%zu.ffn_gate_inp_shexp", layer);
-    struct vv_swiglu swiglu = {p->shared_gate, p->shared_up, p->shared_hidden.x, rows,
-                               p->g->shared_width};
-    vv_step(f, &vv_swiglu, &swiglu, "blk.%zu.ffn_up_shexp", layer);
-    struct vv_planes hidden =
-        vv_prepare(f, &p->shared_hidden, &w->shared_down, 1, "blk.%zu.ffn_up_shexp", layer);
-    vv_product(f, &hidden, rows, w->shared_down, p->shared, "blk.%zu.ffn_down_shexp", layer);
-}
-
 static void mixture(struct pass *p, const struct moe *w, size_t layer) {
     const struct qwen4exp *g = p->g;
     struct vv_forward *f = p->f;
+    struct vv_moe *m = &p->moe;
+    const struct vv_moe_weights *x = &w->experts;
     struct vv_rows rows = vv_all_rows(f, 1);
-    struct vv_weight *readers[] = {w->router,      w->gate,      w->up,
-                                   w->shared_gate, w->shared_up, w->shared_router};
+    struct vv_weight *readers[] = {x->router,      x->gate,      x->up,
+                                   x->shared_gate, x->shared_up, w->shared_router};
     struct vv_planes u = vv_prepare(f, &p->u, readers, 6, "blk.%zu.hc_ffn_up", layer);
-    vv_product(f, &u, rows, w->router, p->router, "blk.%zu.ffn_gate_inp", layer);
-    routed_experts(p, w, &u, layer);
-    shared_expert(p, w, &u, layer);
-    struct vv_expert_sum sum = {.y = p->expert_out,
-                                .weight = p->weight,
-                                .shared = p->shared,
-                                .shared_gate = p->shared_router,
-                                .o = p->o,
-                                .rows = rows,
-                                .used = g->experts_used,
-                                .width = g->width};
-    vv_step(f, &vv_expert_sum, &sum, "blk.%zu.ffn_sum", layer);
-    vv_observe(f, p->router, VV_TYPE_F32, g->experts, "router_logits.%zu", layer);
-    vv_observe(f, p->expert, VV_TYPE_I32, g->experts_used, "experts.%zu", layer);
-    vv_observe(f, p->weight, VV_TYPE_F32, g->experts_used, "expert_weights.%zu", layer);
-    vv_observe(f, p->o, VV_TYPE_F32, g->width, "moe.%zu", layer);
+    vv_product(f, &u, rows, x->router, m->router, "blk.%zu.ffn_gate_inp", layer);
+    struct vv_route route = {m->router, m->expert, m->weight, rows, g->experts, g->experts_used};
+    vv_step(f, &vv_route, &route, "blk.%zu.ffn_gate_inp", layer);
+    vv_moe_routed(f, m, x, &u, layer);
+    vv_product(f, &u, rows, w->shared_router, p->shared_router, "blk.%zu.ffn_gate_inp_shexp",
+               layer);
+    vv_moe_shared(f, m, x, &u, layer);
+    vv_moe_sum(f, m, p->shared_router, p->o, layer);
 }
 
 /* ---- 4.4 a layer ---- */
@@ -558,13 +488,7 @@ static void head(struct pass *p, const struct hyper *hc, struct vv_weight *outpu
     struct vv_input a = vv_input(f, g->rank, rows, f->outputs);
     struct vv_input u = vv_input(f, g->width, rows, f->outputs);
     settle(p, i);
-    struct vv_gather_rows gather = {.from = p->x,
-                                    .to = x,
-                                    .row_bytes = wide(g) * sizeof(float),
-                                    .index = f->window->output_row,
-                                    .rows = rows,
-                                    .from_rows = vv_all_rows(f, 1)};
-    vv_step(f, &vv_gather_rows, &gather, "%shead", prefix);
+    vv_gather_outputs(f, p->x, wide(g), x, "%shead", prefix);
     hyper_read(p, hc, rows, x, &h, &a, u.x, "head_hc", i);
     vv_observe_outputs(f, u.x, VV_TYPE_F32, g->width, "%smix", prefix);
     struct vv_planes planes = vv_prepare(f, &u, &output, 1, "%shead", prefix);
@@ -609,25 +533,6 @@ static void mixer_buffers(struct pass *p) {
             : NULL;
 }
 
-static void expert_buffers(struct pass *p) {
-    const struct qwen4exp *g = p->g;
-    struct vv_forward *f = p->f;
-    size_t used = g->experts_used;
-    p->router = vv_row_floats(f, g->experts);
-    p->expert = vv_row_integers(f, used);
-    p->weight = vv_row_floats(f, used);
-    p->active = vv_program_memory(f->program, (1 + g->experts) * sizeof(int32_t));
-    p->begin = vv_program_memory(f->program, (1 + g->experts) * sizeof(int32_t));
-    p->pair = vv_row_integers(f, used);
-    p->hidden = vv_input(f, g->expert_width, vv_all_rows(f, used), f->rows * used);
-    p->expert_out = vv_row_floats(f, used * g->width);
-    p->shared_router = vv_row_floats(f, 1);
-    p->shared_gate = vv_row_floats(f, g->shared_width);
-    p->shared_up = vv_row_floats(f, g->shared_width);
-    p->shared_hidden = vv_input(f, g->shared_width, vv_all_rows(f, 1), f->rows);
-    p->shared = vv_row_floats(f, g->width);
-}
-
 /* False: no memory for the map of the state, which the program is told. */
 static bool begin(struct pass *p, const void *geometry, const void *bound, struct vv_forward *f) {
     const struct qwen4exp *g = geometry;
@@ -649,16 +554,9 @@ static void buffers(struct pass *p) {
     p->gamma = vv_row_floats(f, g->streams);
     p->o = vv_row_floats(f, g->width);
     mixer_buffers(p);
-    expert_buffers(p);
-}
-
-static void embedding(struct pass *p, struct vv_weight *table, float *x, size_t streams) {
-    struct vv_embed args = {.window = p->f->window,
-                            .rows = vv_all_rows(p->f, 1),
-                            .table = table,
-                            .x = x,
-                            .streams = streams};
-    vv_step(p->f, &vv_embed, &args, "token_embd");
+    struct vv_moe_sizes sizes = qwen4exp_moe_sizes(g);
+    p->moe = vv_moe_buffers(f, &sizes);
+    p->shared_router = vv_row_floats(f, 1);
 }
 
 /* Streams that the draft block's later rows start from, `shift` positions on. */
@@ -680,7 +578,7 @@ static void trunk(const void *geometry, const void *bound, struct vv_forward *f)
     }
     const struct qwen4exp *g = p.g;
     buffers(&p);
-    embedding(&p, p.w->embedding, p.x, g->streams); /* 4.2: every stream starts as a copy */
+    vv_embedding(f, p.w->embedding, p.x, g->streams); /* 4.2: every stream starts as a copy */
     for (size_t i = 0; i < g->layers; i++) {
         if (i == g->ple_layer) {
             ngram_embedding(&p);
@@ -723,7 +621,7 @@ static void mtp_streams(struct pass *p) {
     struct vv_rows rows = vv_all_rows(f, 1), streams = vv_all_rows(f, g->streams);
     struct vv_input joined = vv_input(f, 2 * g->width, streams, f->rows * g->streams);
 
-    embedding(p, p->w->mtp.embedding, e, 1);
+    vv_embedding(f, p->w->mtp.embedding, e, 1);
     struct vv_rms_norm norm = {.x = e,
                                .weight = p->w->mtp.embedding_norm,
                                .y = e,
@@ -782,8 +680,8 @@ static void facts(const void *geometry, struct vv_model_facts *facts) {
                                      .context = g->context,
                                      .width = g->width,
                                      .streams = g->streams,
-                                     .stop_count = g->stop_count};
-    memcpy(facts->stop, g->stop, sizeof facts->stop);
+                                     .stop_count = g->stops.count};
+    memcpy(facts->stop, g->stops.id, sizeof facts->stop);
 }
 
 const struct vv_family vv_family_qwen4exp = {

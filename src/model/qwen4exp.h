@@ -1,6 +1,8 @@
 /* Qwen3.8-Flash-Next (GGUF architecture `qwen4exp`): its numbers, its weights. For qwen4exp*.c. */
 #pragma once
+#include "model/metadata.h"
 #include "model/model.h"
+#include "model/moe.h"
 
 enum { QWEN4EXP_NGRAM_MAX = 8, QWEN4EXP_HEADS_MAX = 64 };
 
@@ -28,8 +30,7 @@ struct qwen4exp {
     uint64_t head_vocabulary[QWEN4EXP_HEADS_MAX], head_offset[QWEN4EXP_HEADS_MAX];
     size_t ngram_rows; /* of the table, from the tensor */
 
-    int32_t stop[8];
-    size_t stop_count;
+    struct vv_stops stops;
 };
 
 int qwen4exp_open(const struct vv_gguf *file, void **geometry, struct vv_error *error);
@@ -51,10 +52,10 @@ struct delta_net {
 };
 
 struct moe {
-    struct vv_weight *router, *gate, *up, *down; /* fused: gate and up are one */
-    bool fused;
-    struct vv_weight *shared_router, *shared_gate, *shared_up, *shared_down;
+    struct vv_moe_weights experts;
+    struct vv_weight *shared_router;
 };
+struct vv_moe_sizes qwen4exp_moe_sizes(const struct qwen4exp *g);
 
 struct ple {
     struct vv_weight *table, *key, *value;

@@ -1,5 +1,6 @@
 /* The weights of a `qwen4exp` file by name and shape, and the state of its sequences. */
 #include "gguf/types.h"
+#include "model/parts.h"
 #include "model/qwen4exp.h"
 
 #include <stdio.h>
@@ -49,27 +50,20 @@ static struct delta_net delta_net(const struct qwen4exp *g, struct vv_weights *w
     };
 }
 
+struct vv_moe_sizes qwen4exp_moe_sizes(const struct qwen4exp *g) {
+    return (struct vv_moe_sizes){.width = g->width,
+                                 .experts = g->experts,
+                                 .used = g->experts_used,
+                                 .expert_width = g->expert_width,
+                                 .shared_width = g->shared_width};
+}
+
 static struct moe moe(const struct qwen4exp *g, struct vv_weights *w, size_t i) {
-    struct moe m = {
-        .router = vv_weights_matrix(w, g->width, g->experts, 1, "blk.%zu.ffn_gate_inp", i),
-        .fused = vv_weights_has(w, "blk.%zu.ffn_gate_up_exps", i),
+    struct vv_moe_sizes sizes = qwen4exp_moe_sizes(g);
+    return (struct moe){
+        .experts = vv_moe_bind(w, &sizes, i),
+        .shared_router = vv_weights_matrix(w, g->width, 1, 1, "blk.%zu.ffn_gate_inp_shexp", i),
     };
-    if (m.fused) { /* gate rows first */
-        m.gate = m.up = vv_weights_matrix(w, g->width, 2 * g->expert_width, g->experts,
-                                          "blk.%zu.ffn_gate_up_exps", i);
-    } else {
-        m.gate =
-            vv_weights_matrix(w, g->width, g->expert_width, g->experts, "blk.%zu.ffn_gate_exps", i);
-        m.up =
-            vv_weights_matrix(w, g->width, g->expert_width, g->experts, "blk.%zu.ffn_up_exps", i);
-    }
-    m.down =
-        vv_weights_matrix(w, g->expert_width, g->width, g->experts, "blk.%zu.ffn_down_exps", i);
-    m.shared_router = vv_weights_matrix(w, g->width, 1, 1, "blk.%zu.ffn_gate_inp_shexp", i);
-    m.shared_gate = vv_weights_matrix(w, g->width, g->shared_width, 1, "blk.%zu.ffn_gate_shexp", i);
-    m.shared_up = vv_weights_matrix(w, g->width, g->shared_width, 1, "blk.%zu.ffn_up_shexp", i);
-    m.shared_down = vv_weights_matrix(w, g->shared_width, g->width, 1, "blk.%zu.ffn_down_shexp", i);
-    return m;
 }
 
 static struct ple ple(const struct qwen4exp *g, struct vv_weights *w) {
@@ -158,81 +152,44 @@ void qwen4exp_unbind(void *bound) {
 
 /* ---- state ---- */
 
-struct declaration {
-    struct vv_state_part *parts; /* NULL: only count */
-    size_t count;
-};
-
-static size_t declare(struct declaration *d, struct vv_state_part part, const char *name, ...)
-    VV_PRINTF(3, 4);
-static size_t declare(struct declaration *d, struct vv_state_part part, const char *name, ...) {
-    if (d->parts) {
-        va_list list;
-        va_start(list, name);
-        vsnprintf(part.name, sizeof part.name, name, list);
-        va_end(list);
-        d->parts[d->count] = part;
-    }
-    return d->count++;
-}
-
-static struct vv_state_part fixed(size_t width) {
-    return (struct vv_state_part){
-        .kind = VV_STATE_FIXED, .type = VV_TYPE_F32, .width = width, .every = 1};
-}
-
-static struct vv_state_part ring(int type, size_t width, size_t history) {
-    return (struct vv_state_part){.kind = VV_STATE_RING,
-                                  .type = type,
-                                  .width = width,
-                                  .every = 1,
-                                  .history = (uint32_t)history};
-}
-
-/* The draft block's rows count one position less: each pairs with the token that follows it. */
-static struct vv_state_part lagging(struct vv_state_part part, bool draft) {
-    part.lag = draft;
-    return part;
-}
-
-static struct vv_state_part rows(int type, size_t width, uint32_t every) {
-    return (struct vv_state_part){
-        .kind = VV_STATE_ROWS, .type = type, .width = width, .every = every};
-}
-
 /* One walk declares the parts and numbers them, so that the two can't part. */
 static size_t walk(const struct qwen4exp *g, const struct vv_state_options *options,
-                   struct declaration *d, struct qwen4exp_state *map) {
+                   struct vv_parts *d, struct qwen4exp_state *map) {
     size_t wide = g->streams * g->width, inner = g->value_heads * g->value_width;
     size_t channels = 2 * g->key_heads * g->key_width + inner;
     size_t kv = g->kv_heads * g->head_width;
     size_t all = g->layers + (options->mtp ? g->mtp_layers : 0);
-    map->ids = declare(d, ring(VV_TYPE_I32, 1, g->ngram - 1), "ids");
-    map->ple_conv = declare(d, ring(VV_TYPE_F32, wide, g->ngram * (g->ple_kernel - 1)), "ple.conv");
+    map->ids = vv_declare(d, vv_ring_part(VV_TYPE_I32, 1, g->ngram - 1), "ids");
+    map->ple_conv =
+        vv_declare(d, vv_ring_part(VV_TYPE_F32, wide, g->ngram * (g->ple_kernel - 1)), "ple.conv");
     for (size_t i = 0; i < all; i++) {
         bool draft = i >= g->layers;
         if (g->recurrent[i]) {
-            map->layer[i].delta = declare(d, fixed(g->value_heads * g->key_width * g->value_width),
-                                          "blk.%zu.delta", i);
-            map->layer[i].conv =
-                declare(d, ring(VV_TYPE_F32, channels, g->kernel - 1), "blk.%zu.conv", i);
+            map->layer[i].delta =
+                vv_declare(d, vv_fixed_part(g->value_heads * g->key_width * g->value_width),
+                           "blk.%zu.delta", i);
+            map->layer[i].conv = vv_declare(d, vv_ring_part(VV_TYPE_F32, channels, g->kernel - 1),
+                                            "blk.%zu.conv", i);
             map->layer[i].gates =
-                declare(d, ring(VV_TYPE_F32, 2 * g->value_heads, 0), "blk.%zu.gates", i);
+                vv_declare(d, vv_ring_part(VV_TYPE_F32, 2 * g->value_heads, 0), "blk.%zu.gates", i);
             continue;
         }
-        map->layer[i].k = declare(d, lagging(rows(options->kv_type, kv, 1), draft), "blk.%zu.k", i);
-        map->layer[i].v = declare(d, lagging(rows(options->kv_type, kv, 1), draft), "blk.%zu.v", i);
+        map->layer[i].k = vv_declare(
+            d, vv_lagging_part(vv_rows_part(options->kv_type, kv, 1), draft), "blk.%zu.k", i);
+        map->layer[i].v = vv_declare(
+            d, vv_lagging_part(vv_rows_part(options->kv_type, kv, 1), draft), "blk.%zu.v", i);
         if (g->ratio[i] > 0) {
-            map->layer[i].index_raw =
-                declare(d, lagging(ring(VV_TYPE_F32, g->index_width, g->ratio[i] - 1), draft),
-                        "blk.%zu.index_raw", i);
-            map->layer[i].index_pooled =
-                declare(d, lagging(rows(VV_TYPE_F32, g->index_width, g->ratio[i]), draft),
-                        "blk.%zu.index_pooled", i);
+            map->layer[i].index_raw = vv_declare(
+                d,
+                vv_lagging_part(vv_ring_part(VV_TYPE_F32, g->index_width, g->ratio[i] - 1), draft),
+                "blk.%zu.index_raw", i);
+            map->layer[i].index_pooled = vv_declare(
+                d, vv_lagging_part(vv_rows_part(VV_TYPE_F32, g->index_width, g->ratio[i]), draft),
+                "blk.%zu.index_pooled", i);
         }
     }
     if (options->mtp && g->mtp_layers > 0) {
-        map->wide = declare(d, ring(VV_TYPE_F32, wide, 1), "mtp.wide");
+        map->wide = vv_declare(d, vv_ring_part(VV_TYPE_F32, wide, 1), "mtp.wide");
     }
     return d->count;
 }
@@ -241,7 +198,7 @@ struct qwen4exp_state *qwen4exp_state_map(const struct qwen4exp *g) {
     size_t all = g->layers + g->mtp_layers;
     struct qwen4exp_state *map = calloc(1, sizeof *map + all * sizeof map->layer[0]);
     if (map) {
-        struct declaration none = {0};
+        struct vv_parts none = {0};
         walk(g, &(struct vv_state_options){.kv_type = VV_TYPE_F32, .mtp = true}, &none, map);
     }
     return map;
@@ -252,7 +209,7 @@ size_t qwen4exp_state(const void *geometry, const struct vv_state_options *optio
     const struct qwen4exp *g = geometry;
     struct qwen4exp_state *map =
         calloc(1, sizeof *map + (g->layers + g->mtp_layers) * sizeof map->layer[0]);
-    struct declaration d = {parts, 0};
+    struct vv_parts d = {parts, 0};
     size_t count = map ? walk(g, options, &d, map) : 0;
     free(map);
     return count;

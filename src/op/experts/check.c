@@ -97,6 +97,10 @@ enum up_misreading {
     UP_SIGMOID,  /* sigmoid of the gate */
     UP_PAIR_ROW, /* activations of row number `pair` */
     UP_FROM_TOP, /* fused: up's rows taken from the weight's start */
+    UP_NO_LIMIT,
+    UP_BOTH_ENDS, /* the gate's lower end cut */
+    UP_UNWEIGHTED,
+    UP_ROW_WEIGHT, /* weight number `row` */
     UP_MISREADINGS,
 };
 
@@ -106,7 +110,11 @@ static const char *const up_misreadings[] = {"",
                                              "no silu",
                                              "sigmoid for silu",
                                              "row number for pair number",
-                                             "up's rows from the top"};
+                                             "up's rows from the top",
+                                             "no limit",
+                                             "the gate's lower end cut",
+                                             "unweighted",
+                                             "row number for pair number of the weight"};
 
 static double up_oracle(const struct vv_expert_up *a, const struct mixture *m, size_t pair,
                         size_t output, enum up_misreading how) {
@@ -115,15 +123,37 @@ static double up_oracle(const struct vv_expert_up *a, const struct mixture *m, s
     row = how == UP_PAIR_ROW ? pair % vv_rows(m->rows) : row;
     double gate = product(a->gate, e, output, &a->u, row);
     double up = product(a->up, e, (how == UP_FROM_TOP ? 0 : a->up_row) + output, &a->u, row);
+    double weight = a->weight && how != UP_UNWEIGHTED ? (double)a->weight[pair] : 1;
+    weight = how == UP_ROW_WEIGHT ? (double)a->weight[row] : weight;
+    if (a->limit > 0 && how != UP_NO_LIMIT) {
+        gate = fmin(gate, (double)a->limit);
+        gate = how == UP_BOTH_ENDS ? fmax(gate, -(double)a->limit) : gate;
+        up = fmax(fmin(up, (double)a->limit), -(double)a->limit);
+    }
     switch (how) {
     case UP_SWAPPED:
-        return vv_check_silu(up) * gate;
+        return weight * vv_check_silu(up) * gate;
     case UP_NO_SILU:
-        return gate * up;
+        return weight * gate * up;
     case UP_SIGMOID:
-        return vv_check_sigmoid(gate) * up;
+        return weight * vv_check_sigmoid(gate) * up;
     default:
-        return vv_check_silu(gate) * up;
+        return weight * vv_check_silu(gate) * up;
+    }
+}
+
+static bool up_applies(const struct vv_expert_up *a, enum up_misreading how) {
+    switch (how) {
+    case UP_FROM_TOP:
+        return a->up_row > 0;
+    case UP_NO_LIMIT:
+    case UP_BOTH_ENDS:
+        return a->limit > 0;
+    case UP_UNWEIGHTED:
+    case UP_ROW_WEIGHT:
+        return a->weight != NULL;
+    default:
+        return true;
     }
 }
 
@@ -132,14 +162,15 @@ static void compare_up(struct vv_check *check, const struct vv_expert_up *a,
     size_t n = m->pairs * a->hidden;
     double *truth = vv_check_doubles(check, n);
     for (int how = UP_RIGHT; how < UP_MISREADINGS; how++) {
-        if (how == UP_FROM_TOP && a->up_row == 0) {
+        if (!up_applies(a, (enum up_misreading)how)) {
             continue;
         }
         for (size_t i = 0; i < n; i++) {
             truth[i] = up_oracle(a, m, i / a->hidden, i % a->hidden, (enum up_misreading)how);
         }
         if (how == UP_RIGHT) {
-            vv_check_near(check, "hidden", a->h, truth, n, 1e-5);
+            /* A limit makes the largest one small against what it is made of. */
+            vv_check_near(check, "hidden", a->h, truth, n, a->limit > 0 ? 5e-5 : 1e-5);
         } else {
             vv_check_misreading(check, up_misreadings[how], a->h, vv_check_narrow(check, truth, n),
                                 n, 1e-3);
@@ -166,6 +197,10 @@ static void check_up(struct vv_check *check, int gate_type, int up_type, size_t 
                              .h = vv_check_floats(check, m.pairs * hidden),
                              .rows = m.rows};
     a.u.float_only = vv_check_below(check, 8) == 0;
+    if (rows % 2) {
+        a.weight = vv_check_normals(check, m.pairs);
+        a.limit = 0.05f * sqrtf((float)width);
+    }
     vv_check_variants(check, &vv_expert_up, &a, "%s and %s, %zu x %zu, %zu of %zu, %d rows",
                       vv_format(gate_type)->name, vv_format(up_type)->name, hidden, width, used,
                       experts, rows);
@@ -276,14 +311,15 @@ static void expert_order(const struct vv_expert_sum *a, size_t row, enum sum_mis
 static float sum_reading(const struct vv_expert_sum *a, size_t row, size_t i,
                          enum sum_misreading how) {
     size_t order[64];
-    float gate = how == SUM_GATE_RAW ? a->shared_gate[row] : vv_sigmoid(a->shared_gate[row]);
+    float raw = a->shared_gate ? a->shared_gate[row] : INFINITY;
+    float gate = how == SUM_GATE_RAW ? raw : vv_sigmoid(raw);
     float shared = a->shared[row * a->width + i], sum = 0.0f;
     gate = how == SUM_NO_GATE ? 1.0f : how == SUM_NO_SHARED ? 0.0f : gate;
     sum = how == SUM_SHARED_FIRST ? gate * shared : sum;
     expert_order(a, row, how, order);
     for (size_t n = 0; n < a->used; n++) {
         size_t pair = row * a->used + order[n], next = (order[n] + 1) % a->used;
-        float y = a->y[pair * a->width + i], weight = a->weight[pair];
+        float y = a->y[pair * a->width + i], weight = a->weight ? a->weight[pair] : 1.0f;
         weight = how == SUM_UNWEIGHTED    ? 1.0f
                  : how == SUM_NEXT_WEIGHT ? a->weight[row * a->used + next]
                                           : weight;
@@ -292,10 +328,28 @@ static float sum_reading(const struct vv_expert_sum *a, size_t row, size_t i,
     return how == SUM_SHARED_FIRST ? sum : fmaf(gate, shared, sum);
 }
 
+static bool sum_applies(const struct vv_expert_sum *a, enum sum_misreading how) {
+    switch (how) {
+    case SUM_BY_RANK:
+    case SUM_UNFUSED:
+    case SUM_UNWEIGHTED:
+    case SUM_NEXT_WEIGHT:
+        return a->weight != NULL;
+    case SUM_GATE_RAW:
+    case SUM_NO_GATE:
+        return a->shared_gate != NULL;
+    default:
+        return true;
+    }
+}
+
 static void compare_sum(struct vv_check *check, const struct vv_expert_sum *a) {
     size_t n = vv_rows(a->rows) * a->width;
     float *reading = vv_check_floats(check, n);
     for (int how = SUM_RIGHT; how < SUM_MISREADINGS; how++) {
+        if (!sum_applies(a, (enum sum_misreading)how)) {
+            continue;
+        }
         for (size_t i = 0; i < n; i++) {
             reading[i] = sum_reading(a, i / a->width, i % a->width, (enum sum_misreading)how);
         }
@@ -327,6 +381,10 @@ static void check_sum(struct vv_check *check, size_t width, size_t used, int32_t
     vv_check_variants(check, &vv_expert_sum, &a, "%zu wide, %zu experts, %d rows", width, used,
                       rows);
     if (width >= 127 && used > 2) {
+        compare_sum(check, &a);
+        a.weight = used % 2 ? a.weight : NULL;
+        a.shared_gate = NULL;
+        vv_check_variants(check, &vv_expert_sum, &a, "no shared gate, %zu wide", width);
         compare_sum(check, &a);
     }
     a.y = vv_check_adversarial(check, n * used * width);

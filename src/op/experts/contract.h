@@ -4,15 +4,17 @@
  * j. `active`, `begin` and `pair` are what route_group leaves: the experts that have rows, and each
  * one's pairs.
  *
- * expert_up:   h[pair] = silu(gate_e · u[row]) ⊙ (up_e · u[row])
+ * expert_up:   h[pair] = silu(gate_e · u[row]) ⊙ (up_e · u[row]), with a limit L of
+ *                        silu(min(gate, L)) ⊙ min(max(up, -L), L), times the pair's weight
  * expert_down: y[pair] = down_e · h[pair]
  * expert_sum:  o[row] = sum over j of weight[row][j] · y[row · used + j]
  *                       + sigmoid(shared_gate[row]) · shared[row]
  *
  * Order. Products are gemv's, of slice e of the weight: docs/arithmetic.md, section 2, with the
  * planes that the format takes, then · the slice's separate scale if there is one. h = (g ·
- * sigmoid(g)) · (up product). expert_sum, per element: sum = fma(weight_j, y_j, sum) from +0, j
- * ascending; then o = fma(sigmoid(shared_gate), shared, sum).
+ * sigmoid(g)) · (up product), then · weight; g and up were cut at the limit before. expert_sum, per
+ * element: sum = fma(weight_j, y_j, sum) from +0, j ascending; then o = fma(sigmoid(shared_gate),
+ * shared, sum). What is not given counts as 1: a weight, a shared gate's sigmoid.
  *
  * A product that is not finite is VV_ERROR_NOT_FINITE. Units: expert_up one row of hidden of one
  * active expert, for all its pairs; expert_down the same of its output; unit = i · hidden (width) +
@@ -35,6 +37,8 @@ struct vv_expert_up {
     size_t used;
     float *h; /* [rows · used][hidden] */
     struct vv_rows rows;
+    float limit;         /* 0: none */
+    const float *weight; /* [rows · used]; or NULL */
 };
 
 struct vv_expert_down {
@@ -49,9 +53,9 @@ struct vv_expert_down {
 
 struct vv_expert_sum {
     const float *y;           /* [rows · used][width] */
-    const float *weight;      /* [rows][used] */
+    const float *weight;      /* [rows][used]; or NULL */
     const float *shared;      /* [rows][width] */
-    const float *shared_gate; /* [rows] before the sigmoid */
+    const float *shared_gate; /* [rows] before the sigmoid; or NULL */
     float *o;                 /* [rows][width] */
     struct vv_rows rows;
     size_t used, width;

@@ -3,6 +3,11 @@
 #include "op/panels.h"
 #include "registry/check.h"
 
+/* A weight that isn't given is 1. */
+static inline float vv_pair_weight(const float *weight, size_t pair) {
+    return weight ? weight[pair] : 1.0f;
+}
+
 int vv_expert_up_reference(const void *args, size_t begin, size_t end);
 int vv_expert_up_portable(const void *args, size_t begin, size_t end);
 int vv_expert_up_portable_avx2(const void *args, size_t begin, size_t end);

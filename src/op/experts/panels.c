@@ -53,15 +53,18 @@ static bool scaled(const struct vv_weight *weight, size_t expert, float *y, size
     return vv_all_finite(y, n);
 }
 
-/* h of outputs at … at + n - 1 of the stretch holds the gate's products: h = silu(h) · up. */
+/* h of outputs at … at + n - 1 of the stretch holds the gate's products; join them with up's. */
 static bool join(const struct vv_expert_up *a, const struct stretch *s, size_t at, size_t n,
                  float (*up)[COLUMNS]) {
+    float limit = vv_limit(a->limit);
     bool finite = true;
     for (size_t i = 0; i < s->pairs; i++) {
-        float *h = a->h + (size_t)s->pair[i] * a->hidden + s->output + at;
+        size_t pair = (size_t)s->pair[i];
+        float *h = a->h + pair * a->hidden + s->output + at,
+              weight = vv_pair_weight(a->weight, pair);
         finite = scaled(a->gate, s->expert, h, n) && scaled(a->up, s->expert, up[i], n) && finite;
         for (size_t r = 0; r < n; r++) {
-            h[r] = vv_silu(h[r]) * up[i][r];
+            h[r] = vv_gated(h[r], up[i][r], limit) * weight;
         }
     }
     return finite;

@@ -35,7 +35,8 @@ static int up_pairs(const struct vv_expert_up *a, size_t e, size_t output, const
         error = products(a->up, e, a->up_row + output, &a->u, row, n, up);
     }
     for (size_t i = 0; i < n && error == VV_OK; i++) {
-        a->h[(size_t)pair[i] * a->hidden + output] = vv_silu(gate[i]) * up[i];
+        a->h[(size_t)pair[i] * a->hidden + output] = vv_gated(gate[i], up[i], vv_limit(a->limit)) *
+                                                     vv_pair_weight(a->weight, (size_t)pair[i]);
     }
     return error;
 }
@@ -75,14 +76,15 @@ int VV_ISA(vv_expert_down_portable)(const void *args, size_t begin, size_t end) 
 
 /* Columns at .. at + n - 1 of one row. */
 static void sum_columns(const struct vv_expert_sum *a, size_t row, size_t at, size_t n) {
-    float sum[COLUMNS] = {0}, gate = vv_sigmoid(a->shared_gate[row]);
+    float sum[COLUMNS] = {0}, gate = a->shared_gate ? vv_sigmoid(a->shared_gate[row]) : 1.0f;
     const float *shared = a->shared + row * a->width + at;
     float *o = a->o + row * a->width + at;
     for (size_t j = 0; j < a->used; j++) {
         size_t pair = row * a->used + j;
         const float *y = a->y + pair * a->width + at;
+        float weight = vv_pair_weight(a->weight, pair);
         for (size_t i = 0; i < n; i++) {
-            sum[i] = fmaf(a->weight[pair], y[i], sum[i]);
+            sum[i] = fmaf(weight, y[i], sum[i]);
         }
     }
     for (size_t i = 0; i < n; i++) {

@@ -17,7 +17,12 @@ int vv_expert_up_reference(const void *args, size_t begin, size_t end) {
             if (error != VV_OK) {
                 return error;
             }
-            a->h[pair * a->hidden + output] = vv_silu(gate) * up;
+            if (a->limit > 0.0f) {
+                gate = gate > a->limit ? a->limit : gate;
+                up = up > a->limit ? a->limit : up < -a->limit ? -a->limit : up;
+            }
+            float h = vv_silu(gate) * up;
+            a->h[pair * a->hidden + output] = a->weight ? h * a->weight[pair] : h;
         }
     }
     return VV_OK;
@@ -46,10 +51,10 @@ int vv_expert_sum_reference(const void *args, size_t begin, size_t end) {
             float sum = 0.0f;
             for (size_t j = 0; j < a->used; j++) {
                 size_t pair = row * a->used + j;
-                sum = fmaf(a->weight[pair], a->y[pair * a->width + i], sum);
+                sum = fmaf(a->weight ? a->weight[pair] : 1.0f, a->y[pair * a->width + i], sum);
             }
-            a->o[row * a->width + i] =
-                fmaf(vv_sigmoid(a->shared_gate[row]), a->shared[row * a->width + i], sum);
+            float gate = a->shared_gate ? vv_sigmoid(a->shared_gate[row]) : 1.0f;
+            a->o[row * a->width + i] = fmaf(gate, a->shared[row * a->width + i], sum);
         }
     }
     return VV_OK;

@@ -38,6 +38,9 @@ static size_t up_buffers(const void *args, struct vv_buffer *out) {
     n += group_buffers(a->active, a->begin, a->pair, a->gate->slices, pairs, out + n);
     n += scale_buffer(a->gate, out + n);
     n += a->up != a->gate ? scale_buffer(a->up, out + n) : 0;
+    if (a->weight) {
+        out[n++] = vv_reads(a->weight, pairs * sizeof(float));
+    }
     out[n++] = vv_writes(a->h, pairs * a->hidden * sizeof(float));
     return n;
 }
@@ -152,15 +155,19 @@ static size_t sum_units(const void *args) {
 
 static size_t sum_buffers(const void *args, struct vv_buffer *out) {
     const struct vv_expert_sum *a = args;
-    size_t rows = vv_rows(a->rows), row = rows * a->width * sizeof(float);
-    if (out) {
-        out[0] = vv_reads(a->y, row * a->used);
-        out[1] = vv_reads(a->weight, rows * a->used * sizeof(float));
-        out[2] = vv_reads(a->shared, row);
-        out[3] = vv_reads(a->shared_gate, rows * sizeof(float));
-        out[4] = vv_writes(a->o, row);
+    struct vv_buffer counted[VV_BUFFERS_MAX];
+    size_t n = 0, rows = vv_rows(a->rows), row = rows * a->width * sizeof(float);
+    out = out ? out : counted;
+    out[n++] = vv_reads(a->y, row * a->used);
+    out[n++] = vv_reads(a->shared, row);
+    if (a->weight) {
+        out[n++] = vv_reads(a->weight, rows * a->used * sizeof(float));
     }
-    return 5;
+    if (a->shared_gate) {
+        out[n++] = vv_reads(a->shared_gate, rows * sizeof(float));
+    }
+    out[n++] = vv_writes(a->o, row);
+    return n;
 }
 
 static const struct vv_variant sum_variants[] = {

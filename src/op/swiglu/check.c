@@ -1,6 +1,6 @@
 /* Gates from denormal to beyond the ends of exp, and products that overflow. */
-#include "registry/check.h"
 #include "base/math.h"
+#include "op/check_oracle.h"
 #include "op/swiglu/internal.h"
 
 void vv_swiglu_check(struct vv_check *check);
@@ -29,8 +29,9 @@ static void check_case(struct vv_check *check, int32_t rows, size_t width, size_
     size_t n = (size_t)rows * width;
     float *gate = gates(check, n), *up = vv_check_adversarial(check, n);
     float *h = where == 0 ? vv_check_floats(check, n) : where == 1 ? gate : up;
-    struct vv_swiglu a = {gate, up, h, {&rows, 1}, width};
-    vv_check_variants(check, &vv_swiglu, &a, "%d x %zu, output %s", (int)rows, width,
+    struct vv_swiglu a = {gate, up, h, {&rows, 1}, width, rows % 2 ? 0.0f : 1.5f};
+    vv_check_variants(check, &vv_swiglu, &a, "%d x %zu, limit %g, output %s", (int)rows, width,
+                      (double)a.limit,
                       where == 0   ? "apart"
                       : where == 1 ? "over gate"
                                    : "over up");
@@ -42,7 +43,7 @@ static void check_misreadings(struct vv_check *check) {
     const int32_t rows = 1;
     float *gate = vv_check_normals(check, N), *up = vv_check_normals(check, N);
     float *h = vv_check_floats(check, N), *wrong = vv_check_floats(check, N);
-    struct vv_swiglu a = {gate, up, h, {&rows, 1}, N};
+    struct vv_swiglu a = {gate, up, h, {&rows, 1}, N, 0.0f};
     vv_check_true(check, vv_swiglu.variants->run(&a, 0, N / VV_SWIGLU_UNIT) == VV_OK, "fails");
     bool near = true;
     for (size_t i = 0; i < N; i++) {
@@ -75,6 +76,44 @@ static void check_misreadings(struct vv_check *check) {
     vv_check_reset(check);
 }
 
+/* Which values are cut, and where: with a limit of 0.8 a fifth of normal ones lie beyond each end.
+ */
+static void check_limit(struct vv_check *check) {
+    enum { N = 640, UNCUT, BOTH_ENDS, GATE_ALONE, UP_ABOVE, AFTERWARDS, READINGS };
+    static const char *const names[] = {"no limit", "the gate's lower end cut", "up not cut",
+                                        "up cut from above alone", "the product cut"};
+    const int32_t rows = 1;
+    const double most = (double)0.8f;
+    float *gate = vv_check_normals(check, N), *up = vv_check_normals(check, N);
+    float *h = vv_check_floats(check, N);
+    double *truth = vv_check_doubles(check, N);
+    struct vv_swiglu a = {gate, up, h, {&rows, 1}, N, 0.8f};
+    vv_check_variants(check, &vv_swiglu, &a, "limit 0.8");
+    for (int how = N; how < READINGS; how++) {
+        for (size_t i = 0; i < N; i++) {
+            double g = (double)gate[i], u = (double)up[i];
+            bool cut = how != UNCUT && how != AFTERWARDS;
+            g = cut ? fmin(g, most) : g;
+            g = how == BOTH_ENDS ? fmax(g, -most) : g;
+            u = cut && how != GATE_ALONE ? fmin(u, most) : u;
+            u = cut && how != GATE_ALONE && how != UP_ABOVE ? fmax(u, -most) : u;
+            truth[i] = vv_check_silu(g) * u;
+            truth[i] = how == AFTERWARDS ? fmax(fmin(truth[i], most), -most) : truth[i];
+        }
+        if (how == N) {
+            vv_check_near(check, "with a limit", h, truth, N, 1e-6);
+        } else {
+            vv_check_misreading(check, names[how - UNCUT], h, vv_check_narrow(check, truth, N), N,
+                                1e-3);
+        }
+    }
+    gate[N - 1] = NAN;
+    up[N - 2] = NAN;
+    vv_check_variants(check, &vv_swiglu, &a, "NaN with a limit");
+    vv_check_true(check, isnan(h[N - 1]) && isnan(h[N - 2]), "a limit hides NaN");
+    vv_check_reset(check);
+}
+
 void vv_swiglu_check(struct vv_check *check) {
     static const size_t widths[] = {1, 7, 8, 16, 33, 127, 128, 129, 160, 255, 640};
     for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
@@ -84,4 +123,5 @@ void vv_swiglu_check(struct vv_check *check) {
     }
     check_case(check, 37, 320, 0);
     check_misreadings(check);
+    check_limit(check);
 }

@@ -1,6 +1,7 @@
 /*
  * swiglu: h = (gate * sigmoid(gate)) * up, element by element. Order: sigmoid as in base/math.h,
- * one product with gate (their silu), one product with up.
+ * one product with gate (their silu), one product with up. With a limit L, min(gate, L) stands for
+ * gate and min(max(up, -L), L) for up; a NaN stays.
  *
  * Extremes follow from the operations: a gate below -104 gives -0 * up, an infinite one NaN or
  * infinity; the products that take h find what isn't finite. A unit is 128 values of
@@ -18,6 +19,7 @@ struct vv_swiglu {
     float *h;          /* [rows][width]; may be gate or up */
     struct vv_rows rows;
     size_t width; /* any, 1 or more */
+    float limit;  /* 0: none */
 };
 
 extern const struct vv_operation vv_swiglu;
