@@ -374,6 +374,10 @@ struct varve_session_options {
     bool mtp;               /* evaluate the MTP block beside the trunk */
     bool profile;           /* time every step for varve_session_profile */
     size_t profile_events;  /* of each thread that a profile keeps, the latest ones */
+    /* Host memory for checkpoints of slots and for kept sequences; 0: 1 GiB, taken as it is needed.
+     * With too little there are none, and texts are read again. */
+    uint64_t keep_bytes;
+    uint32_t checkpoint_every;         /* tokens; 0: as far apart as keep_bytes asks for */
     const struct varve_tuning *tuning; /* or NULL; must stay as long as the session is open */
     const char *isa; /* NULL: the best here; "portable"; "avx2", "avxvnni", "avx512", "vnni",
                       * "amx"; "neon", "dotprod", "i8mm" */
@@ -497,6 +501,50 @@ size_t varve_session_profile_events(const struct varve_session *session, unsigne
 /* Bytes of the state of a slot in its serial form, the same for every device and window. */
 int varve_session_state(const struct varve_session *session, uint32_t slot, void *out, size_t room,
                         size_t *bytes, struct varve_error *error);
+
+/* ---- sessions: state that is kept (docs/sessions.md) ----------------------------------------- */
+
+/*
+ * A slot can be taken back to its checkpoints, which are copies in host memory of the state that
+ * moves with a sequence's end. They are made while it reads, no further apart than varve_kept tells
+ * as `spacing`, and where the caller asks. All that is done here leaves the bits that reading the
+ * tokens afresh would give.
+ */
+int varve_session_checkpoint(struct varve_session *session, uint32_t slot,
+                             struct varve_error *error);
+/* Takes a slot back to its last checkpoint at or before `length` tokens; where there is none,
+ * empties it. varve_session_length tells. Rows that wait for a commit are let go. */
+int varve_session_truncate(struct varve_session *session, uint32_t slot, size_t length,
+                           struct varve_error *error);
+/* Copies a slot's sequence into slot `to`, within the device. */
+int varve_session_fork(struct varve_session *session, uint32_t slot, uint32_t to,
+                       struct varve_error *error);
+/* Keeps a copy of a slot's sequence in host memory, for varve_session_resume. Those used longest
+ * ago make room for it. VARVE_ERROR_MEMORY: there is not enough; the slot is as it was. */
+int varve_session_keep(struct varve_session *session, uint32_t slot, struct varve_error *error);
+
+struct varve_resumed {
+    size_t held;   /* tokens that the slot holds now; the others are to be evaluated */
+    size_t shared; /* tokens at the text's beginning that were found in what is most alike */
+};
+/*
+ * Makes a slot hold as much of the beginning of a text as can be had, though never all of it (the
+ * last token's logits will be wanted): from itself, from another slot, or from a kept sequence.
+ * What the slot held is kept first, if more than one spacing of it would be lost.
+ */
+int varve_session_resume(struct varve_session *session, uint32_t slot, const int32_t *tokens,
+                         size_t count, struct varve_resumed *resumed, struct varve_error *error);
+
+/* The tokens that a slot holds: as many as varve_session_length tells. */
+const int32_t *varve_session_tokens(const struct varve_session *session, uint32_t slot);
+
+struct varve_kept {
+    uint64_t bytes, budget; /* of checkpoints and kept sequences; what they share counts once */
+    size_t sequences;
+    size_t checkpoint_bytes;
+    size_t spacing; /* tokens between checkpoints at most; 0: none are made by themselves */
+};
+void varve_session_kept(const struct varve_session *session, struct varve_kept *kept);
 
 /* ---- sampling ------------------------------------------------------------------------------ */
 

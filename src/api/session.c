@@ -10,8 +10,10 @@ struct varve_session {
     struct vv_session *session;
     size_t slots, window, outputs, vocabulary;
     struct vv_row *rows; /* [window] */
+    size_t *taken;       /* [slots] rows of a window that is filled */
 };
 
+static const uint64_t keep_default = (uint64_t)1 << 30;
 enum { CONTEXT_DEFAULT = 4096, WINDOW_DEFAULT = 512, LOGITS_DEFAULT = 16 };
 
 _Static_assert(sizeof(struct varve_tuning) == sizeof(struct vv_tuning) &&
@@ -64,14 +66,19 @@ int varve_session_open(const struct varve_model *model, const struct varve_sessi
     if (code != VV_OK) {
         return code;
     }
+    o.keep_bytes = options->keep_bytes ? options->keep_bytes : keep_default;
+    o.checkpoint_every = options->checkpoint_every;
     struct varve_session *s = calloc(1, sizeof *s);
     struct vv_row *rows = calloc(o.window, sizeof *rows);
-    if (!s || !rows) {
+    size_t *taken = calloc(o.slots, sizeof *taken);
+    if (!s || !rows || !taken) {
         free(s);
         free(rows);
+        free(taken);
         return vv_fail_memory(vv_internal(error), o.window * sizeof *rows, "a session");
     }
-    *s = (struct varve_session){NULL, o.slots, o.window, o.outputs, model->facts.vocabulary, rows};
+    *s = (struct varve_session){NULL, o.slots, o.window, o.outputs, model->facts.vocabulary,
+                                rows, taken};
     code = vv_session_new(model->file->gguf, model->family, model->geometry, &o, &s->session,
                           vv_internal(error));
     if (code != VV_OK) {
@@ -86,6 +93,7 @@ void varve_session_close(struct varve_session *session) {
     if (session) {
         vv_session_free(session->session);
         free(session->rows);
+        free(session->taken);
         free(session);
     }
 }
@@ -124,10 +132,21 @@ void varve_session_clear(struct varve_session *session, uint32_t slot) {
     }
 }
 
-/* Takes rows until the window or its wanted logits are full. */
-static size_t take_window(struct varve_session *s, const struct varve_row *rows, size_t count) {
+/* Whether a window that advances ends before a row, for the sake of a checkpoint. */
+static bool ends_before(struct varve_session *s, const struct varve_row *row) {
+    return row->slot < s->slots &&
+           s->taken[row->slot]++ == vv_session_until_checkpoint(s->session, row->slot);
+}
+
+/* Takes rows until the window or its wanted logits are full, or a checkpoint is due. */
+static size_t take_window(struct varve_session *s, const struct varve_row *rows, size_t count,
+                          enum varve_mode mode) {
     size_t n = 0, wanted = 0;
+    memset(s->taken, 0, s->slots * sizeof *s->taken);
     while (n < count && n < s->window) {
+        if (mode == VARVE_ADVANCE && ends_before(s, &rows[n])) {
+            break;
+        }
         wanted += rows[n].logits;
         if (wanted > s->outputs) {
             break;
@@ -159,7 +178,7 @@ int varve_session_evaluate(struct varve_session *session, const struct varve_row
         return error->code;
     }
     for (size_t at = 0; at < count;) {
-        size_t n = take_window(session, rows + at, count - at);
+        size_t n = take_window(session, rows + at, count - at, mode);
         if (mode == VARVE_VERIFY && n < count) {
             return vv_fail(vv_internal(error), VV_ERROR_INVALID,
                            "%zu rows are more than one window, which a verification must fit in",
@@ -213,6 +232,47 @@ int varve_session_state(const struct varve_session *session, uint32_t slot, void
     }
     *bytes = vv_session_state(session->session, slot, out, room);
     return VARVE_OK;
+}
+
+/* ---- state that is kept ---- */
+
+int varve_session_checkpoint(struct varve_session *session, uint32_t slot,
+                             struct varve_error *error) {
+    return vv_session_checkpoint(session->session, slot, vv_internal(error));
+}
+
+int varve_session_truncate(struct varve_session *session, uint32_t slot, size_t length,
+                           struct varve_error *error) {
+    return vv_session_truncate(session->session, slot, length, vv_internal(error));
+}
+
+int varve_session_fork(struct varve_session *session, uint32_t slot, uint32_t to,
+                       struct varve_error *error) {
+    return vv_session_fork(session->session, slot, to, vv_internal(error));
+}
+
+int varve_session_keep(struct varve_session *session, uint32_t slot, struct varve_error *error) {
+    return vv_session_keep(session->session, slot, vv_internal(error));
+}
+
+int varve_session_resume(struct varve_session *session, uint32_t slot, const int32_t *tokens,
+                         size_t count, struct varve_resumed *resumed, struct varve_error *error) {
+    struct vv_resumed r;
+    int code = vv_session_resume(session->session, slot, tokens, count, &r, vv_internal(error));
+    if (code == VV_OK) {
+        *resumed = (struct varve_resumed){r.held, r.shared};
+    }
+    return code;
+}
+
+const int32_t *varve_session_tokens(const struct varve_session *session, uint32_t slot) {
+    return slot < session->slots ? vv_session_tokens(session->session, slot) : NULL;
+}
+
+void varve_session_kept(const struct varve_session *session, struct varve_kept *kept) {
+    struct vv_session_kept k;
+    vv_session_kept(session->session, &k);
+    *kept = (struct varve_kept){k.bytes, k.budget, k.sequences, k.checkpoint_bytes, k.spacing};
 }
 
 /* ---- profile ---- */

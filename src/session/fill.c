@@ -70,6 +70,10 @@ int vv_session_fill(struct vv_session *s, uint32_t slot, uint32_t tokens, uint64
         fill_part(s, i, slot, tokens, seed + i, (const uint8_t *)pool);
     }
     free(pool);
-    s->slots[slot] = (struct slot){.length = tokens};
+    vv_session_clear(s, slot);
+    s->slots[slot].has.length = tokens;
+    for (uint32_t i = 0; i < tokens; i++) { /* no text that is ever asked for begins so */
+        s->slots[slot].has.tokens[i] = -1;
+    }
     return VV_OK;
 }

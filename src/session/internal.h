@@ -1,6 +1,7 @@
 /* A session's inside, for src/session alone. */
 #pragma once
 #include "session/session.h"
+#include "session/store.h"
 
 enum vv_pass {
     PASS_TRUNK,
@@ -21,8 +22,9 @@ struct pass {
 };
 
 struct slot {
-    size_t length;
-    size_t verified; /* rows of the last verify window that wait for a commit */
+    struct vv_sequence has; /* its pages are copies, made when it was kept */
+    size_t marked;          /* where the last checkpoint was tried */
+    size_t verified;        /* rows of the last verify window that wait for a commit */
     int32_t verified_token[VV_VERIFY_ROWS_MAX];
 };
 
@@ -39,6 +41,9 @@ struct vv_session {
     struct vv_state_view *views;
     size_t part_count;
     struct slot *slots;
+    int32_t *tokens; /* [slots][context] */
+    struct vv_store store;
+    size_t spacing; /* tokens from one checkpoint to the next at most; 0: there are none */
     struct pass passes[PASSES];
     const struct pass *last;     /* whose logits are shown */
     const struct pass *observed; /* trunk or verify of the last window */
@@ -48,3 +53,10 @@ struct vv_session {
 /* The pass, recorded when it is first needed. */
 int vv_session_pass(struct vv_session *session, enum vv_pass which, struct pass **pass,
                     struct vv_error *error);
+
+/* Checkpoints of a slot that was read on, where one is due. */
+void vv_session_mark_due(struct vv_session *session, uint32_t slot, size_t ahead);
+/* Frees what memory keeps of slots and other sequences. */
+void vv_session_forget(struct vv_session *session);
+/* Bytes of the parts that a checkpoint copies, for any length that is long enough. */
+size_t vv_session_mark_bytes(const struct vv_session *session);

@@ -54,7 +54,7 @@ static int check_row(const struct vv_session *s, const struct vv_row *row, size_
         return vv_fail(error, VV_ERROR_INVALID,
                        "slot %u was verified and waits for a commit: call it first", row->slot);
     }
-    if (s->slots[row->slot].length + more >= s->options.context) {
+    if (s->slots[row->slot].has.length + more >= s->options.context) {
         return vv_fail(error, VV_ERROR_INVALID,
                        "slot %u is full: its context has room for %u tokens; ask for a larger one "
                        "or a shorter text",
@@ -76,9 +76,9 @@ static int fill(struct vv_session *s, struct vv_window *w, const struct vv_row *
     link_rows(w);
     for (int32_t r = 0; r < w->rows; r++) {
         /* rows of this slot before this one */
-        size_t more = w->before[r] < 0
-                          ? 0
-                          : (size_t)w->position[w->before[r]] + 1 - s->slots[rows[r].slot].length;
+        size_t more = w->before[r] < 0 ? 0
+                                       : (size_t)w->position[w->before[r]] + 1 -
+                                             s->slots[rows[r].slot].has.length;
         int code = check_row(s, &rows[r], (size_t)r, more, error);
         if (code != VV_OK) {
             return code;
@@ -87,7 +87,7 @@ static int fill(struct vv_session *s, struct vv_window *w, const struct vv_row *
             return vv_fail(error, VV_ERROR_INVALID, "a verify window takes %d rows of a sequence",
                            VV_VERIFY_ROWS_MAX);
         }
-        w->position[r] = (int32_t)(s->slots[rows[r].slot].length + more);
+        w->position[r] = (int32_t)(s->slots[rows[r].slot].has.length + more);
         if (rows[r].output) {
             w->output_row[w->outputs++] = r;
         }
@@ -165,7 +165,7 @@ static void move_slots(struct vv_session *s, const struct vv_row *rows, size_t c
         if (mode == VV_VERIFY) {
             slot->verified_token[slot->verified++] = rows[r].token;
         } else {
-            slot->length++;
+            slot->has.tokens[slot->has.length++] = rows[r].token;
         }
     }
 }
@@ -202,6 +202,9 @@ int vv_session_run(struct vv_session *s, const struct vv_row *rows, size_t count
         return code;
     }
     move_slots(s, rows, count, mode);
+    for (size_t r = 0; mode == VV_ADVANCE && r < count; r++) {
+        vv_session_mark_due(s, rows[r].slot, 0);
+    }
     s->last = s->observed = pass;
     return VV_OK;
 }
@@ -215,7 +218,7 @@ static void refill(const struct vv_session *s, struct vv_window *w, uint32_t slo
     w->outputs = 0;
     for (uint32_t r = 0; r < rows; r++) {
         w->slot[r] = (int32_t)slot;
-        w->position[r] = (int32_t)(state->length + r);
+        w->position[r] = (int32_t)(state->has.length + r);
         w->token[r] = state->verified_token[r];
     }
     complete_window(w);
@@ -261,8 +264,12 @@ int vv_session_commit(struct vv_session *s, uint32_t slot, uint32_t keep, struct
         vv_session_clear(s, slot);
         return code;
     }
-    s->slots[slot].length += keep;
-    s->slots[slot].verified = 0;
+    struct slot *state = &s->slots[slot];
+    memcpy(state->has.tokens + state->has.length, state->verified_token,
+           keep * sizeof *state->verified_token);
+    state->has.length += keep;
+    state->verified = 0;
+    vv_session_mark_due(s, slot, VV_VERIFY_ROWS_MAX);
     return VV_OK;
 }
 
@@ -299,7 +306,7 @@ int vv_session_draft(struct vv_session *s, uint32_t slot, int32_t token, uint32_
     if (code != VV_OK) {
         return code;
     }
-    size_t length = s->slots[slot].length;
+    size_t length = s->slots[slot].has.length;
     if (!s->options.mtp || length == 0 || steps >= VV_VERIFY_ROWS_MAX ||
         length + steps > s->options.context) {
         return vv_fail(

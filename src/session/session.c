@@ -137,21 +137,43 @@ static int bind(struct vv_session *s, const struct vv_gguf *file, struct vv_erro
     return code;
 }
 
+/* Checkpoints take half of what may be kept. They are as far apart as a window at least, so that
+ * none is cut short for them. */
+static void set_spacing(struct vv_session *s) {
+    const struct vv_session_options *o = &s->options;
+    uint64_t bytes = vv_session_mark_bytes(s);
+    uint64_t room = o->keep_bytes / 2 / o->slots;
+    uint64_t count = bytes > 0 ? room / bytes : 0, spacing = o->checkpoint_every;
+    if (spacing == 0 && count > 0) {
+        spacing = (o->context + count - 1) / count;
+        spacing = (spacing + o->window - 1) / o->window * o->window;
+    }
+    s->spacing = (size_t)spacing;
+}
+
 int vv_session_new(const struct vv_gguf *file, const struct vv_family *family, const void *geometry,
                    const struct vv_session_options *options, struct vv_session **session,
                    struct vv_error *error) {
     struct vv_session *s = calloc(1, sizeof *s);
     struct slot *slots = calloc(options->slots, sizeof *slots);
-    if (!s || !slots) {
+    int32_t *tokens = calloc((size_t)options->slots * options->context, sizeof *tokens);
+    if (!s || !slots || !tokens) {
         free(s);
         free(slots);
-        return vv_fail_memory(error, options->slots * sizeof *slots, "a session");
+        free(tokens);
+        return vv_fail_memory(error, options->slots * (options->context * sizeof *tokens),
+                              "a session's tokens");
+    }
+    for (size_t i = 0; i < options->slots; i++) {
+        slots[i].has.tokens = tokens + i * options->context;
     }
     s->mapped = vv_gguf_mapped(file) ? file : NULL;
     s->family = family;
     s->geometry = geometry;
     s->options = *options;
     s->slots = slots;
+    s->tokens = tokens;
+    s->store.budget = options->keep_bytes;
     family->facts(geometry, &s->facts);
     struct pass *trunk;
     int code = open_device(s, error);
@@ -163,6 +185,7 @@ int vv_session_new(const struct vv_gguf *file, const struct vv_family *family, c
         vv_session_free(s);
         return code;
     }
+    set_spacing(s);
     *session = s;
     return VV_OK;
 }
@@ -181,6 +204,7 @@ void vv_session_free(struct vv_session *s) {
             s->device->calls->release(s->device, s->views[i].base);
         }
     }
+    vv_session_forget(s);
     s->family->unbind(s->bound);
     vv_weights_free(s->weights);
     if (s->device) {
@@ -189,16 +213,9 @@ void vv_session_free(struct vv_session *s) {
     free(s->parts);
     free(s->views);
     free(s->slots);
+    free(s->tokens);
     free(s->shown);
     free(s);
-}
-
-size_t vv_session_length(const struct vv_session *session, uint32_t slot) {
-    return session->slots[slot].length;
-}
-
-void vv_session_clear(struct vv_session *session, uint32_t slot) {
-    session->slots[slot] = (struct slot){0};
 }
 
 /* ---- the plan ---- */

@@ -14,6 +14,8 @@ struct vv_session_options {
     int kv_type;
     bool float_activations, all_barriers, mock_device, observe, mtp, profile;
     size_t profile_events;          /* of each thread that a profile keeps */
+    uint64_t keep_bytes;            /* host memory for checkpoints and kept sequences; 0: none */
+    uint32_t checkpoint_every;      /* tokens; 0: as far apart as keep_bytes asks for */
     const struct vv_tuning *tuning; /* or NULL; lives as long as the session */
 };
 
@@ -31,6 +33,7 @@ int vv_session_new(const struct vv_gguf *file, const struct vv_family *family, c
 void vv_session_free(struct vv_session *session);
 
 size_t vv_session_length(const struct vv_session *session, uint32_t slot);
+const int32_t *vv_session_tokens(const struct vv_session *session, uint32_t slot); /* [length] */
 void vv_session_clear(struct vv_session *session, uint32_t slot);
 
 /*
@@ -71,6 +74,40 @@ int vv_session_observed(struct vv_session *session, const char *name, struct vv_
 /* The serial form of a slot's state: for each part in declared order its live entries, ascending.
  * Returns its size; writes it if it fits. */
 size_t vv_session_state(const struct vv_session *session, uint32_t slot, void *out, size_t room);
+
+/* ---- state that is kept (session/keep.c) ---- */
+
+/* Copies a slot's sequence into another slot, within the device. Both may be the same. */
+int vv_session_fork(struct vv_session *session, uint32_t from, uint32_t to, struct vv_error *error);
+/* Makes a checkpoint where the slot stands. */
+int vv_session_checkpoint(struct vv_session *session, uint32_t slot, struct vv_error *error);
+/* Takes a slot back to its last checkpoint at or before `length`; where there is none, to nothing.
+ */
+int vv_session_truncate(struct vv_session *session, uint32_t slot, size_t length,
+                        struct vv_error *error);
+/* Rows that a slot can read until a checkpoint is due: to be cut there, so that none is missed. */
+size_t vv_session_until_checkpoint(const struct vv_session *session, uint32_t slot);
+/* Copies a slot's sequence into host memory, where vv_session_resume finds it. What doesn't fit
+ * isn't kept: VV_ERROR_MEMORY. */
+int vv_session_keep(struct vv_session *session, uint32_t slot, struct vv_error *error);
+
+struct vv_resumed {
+    size_t held;   /* tokens that the slot holds now */
+    size_t shared; /* tokens that the text begins with, in whatever was known and is most alike */
+};
+/*
+ * Makes a slot hold as much as can be had of the beginning of `tokens`, but not all of it, since
+ * the last one's logits will be wanted: from itself, another slot or a kept sequence. What it held
+ * is kept first, where more than what lies between two checkpoints would be lost.
+ */
+int vv_session_resume(struct vv_session *session, uint32_t slot, const int32_t *tokens,
+                      size_t count, struct vv_resumed *resumed, struct vv_error *error);
+
+struct vv_session_kept {
+    uint64_t bytes, budget;
+    size_t sequences, checkpoint_bytes, spacing; /* tokens; 0: no checkpoints by themselves */
+};
+void vv_session_kept(const struct vv_session *session, struct vv_session_kept *kept);
 
 /* What a session would take. */
 struct vv_session_bytes {

@@ -95,7 +95,7 @@ void vv_extent_copy(const struct vv_session *s, uint32_t from, uint32_t to,
 }
 
 size_t vv_session_state(const struct vv_session *s, uint32_t slot, void *out, size_t room) {
-    struct vv_extent all = {VV_EXTENT_ALL, 0, s->slots[slot].length};
+    struct vv_extent all = {VV_EXTENT_ALL, 0, s->slots[slot].has.length};
     size_t bytes = vv_extent_bytes(s->parts, s->part_count, all);
     if (out && bytes <= room) {
         vv_extent_read(s, slot, all, out);
