@@ -506,9 +506,9 @@ int varve_session_state(const struct varve_session *session, uint32_t slot, void
 
 /*
  * A slot can be taken back to its checkpoints, which are copies in host memory of the state that
- * moves with a sequence's end. They are made while it reads, no further apart than varve_kept tells
- * as `spacing`, and where the caller asks. All that is done here leaves the bits that reading the
- * tokens afresh would give.
+ * moves with a sequence's end. They are made while it reads, where a window ends that is as far
+ * from the last one as varve_kept tells, or further; and where the caller asks. All that is done
+ * here leaves the bits that reading the tokens afresh would give.
  */
 int varve_session_checkpoint(struct varve_session *session, uint32_t slot,
                              struct varve_error *error);
@@ -542,7 +542,7 @@ struct varve_kept {
     uint64_t bytes, budget; /* of checkpoints and kept sequences; what they share counts once */
     size_t sequences;
     size_t checkpoint_bytes;
-    size_t spacing; /* tokens between checkpoints at most; 0: none are made by themselves */
+    size_t spacing; /* tokens between checkpoints; 0: none are made by themselves */
 };
 void varve_session_kept(const struct varve_session *session, struct varve_kept *kept);
 

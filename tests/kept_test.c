@@ -182,7 +182,7 @@ static bool fork_slot(struct script *s) {
     return true;
 }
 
-/* The checkpoint it goes back to lies at most one spacing before. */
+/* The checkpoint it goes back to lies at most one spacing and a window before. */
 static bool truncate_slot(struct script *s) {
     struct varve_error error = {0};
     uint32_t slot = draw(s, SLOTS);
@@ -194,7 +194,7 @@ static bool truncate_slot(struct script *s) {
     done(varve_session_truncate(s->session, slot, length, &error), &error);
     p->length = varve_session_length(s->session, slot);
     p->pending = 0;
-    assert_true(p->length <= length && length - p->length <= SPACING);
+    assert_true(p->length <= length && length - p->length < SPACING + MOST);
     same_state(s, slot);
     return true;
 }
@@ -223,7 +223,7 @@ static bool resume(struct script *s) {
     size_t own = common < p->length ? common : p->length;
     done(varve_session_resume(s->session, slot, s->texts.tokens[text], count, &r, &error), &error);
     assert_true(r.held < count && r.shared >= r.held && r.shared <= count);
-    assert_true(r.held + SPACING >= (own < count ? own : count - 1));
+    assert_true(r.held + SPACING + MOST > (own < count ? own : count - 1));
     *p = (struct place){.text = text, .length = r.held};
     s->resumed += r.held > 0;
     s->reused += r.held;

@@ -10,7 +10,6 @@ struct varve_session {
     struct vv_session *session;
     size_t slots, window, outputs, vocabulary;
     struct vv_row *rows; /* [window] */
-    size_t *taken;       /* [slots] rows of a window that is filled */
 };
 
 static const uint64_t keep_default = (uint64_t)1 << 30;
@@ -70,15 +69,12 @@ int varve_session_open(const struct varve_model *model, const struct varve_sessi
     o.checkpoint_every = options->checkpoint_every;
     struct varve_session *s = calloc(1, sizeof *s);
     struct vv_row *rows = calloc(o.window, sizeof *rows);
-    size_t *taken = calloc(o.slots, sizeof *taken);
-    if (!s || !rows || !taken) {
+    if (!s || !rows) {
         free(s);
         free(rows);
-        free(taken);
         return vv_fail_memory(vv_internal(error), o.window * sizeof *rows, "a session");
     }
-    *s = (struct varve_session){NULL, o.slots, o.window, o.outputs, model->facts.vocabulary,
-                                rows, taken};
+    *s = (struct varve_session){NULL, o.slots, o.window, o.outputs, model->facts.vocabulary, rows};
     code = vv_session_new(model->file->gguf, model->family, model->geometry, &o, &s->session,
                           vv_internal(error));
     if (code != VV_OK) {
@@ -93,7 +89,6 @@ void varve_session_close(struct varve_session *session) {
     if (session) {
         vv_session_free(session->session);
         free(session->rows);
-        free(session->taken);
         free(session);
     }
 }
@@ -132,21 +127,10 @@ void varve_session_clear(struct varve_session *session, uint32_t slot) {
     }
 }
 
-/* Whether a window that advances ends before a row, for the sake of a checkpoint. */
-static bool ends_before(struct varve_session *s, const struct varve_row *row) {
-    return row->slot < s->slots &&
-           s->taken[row->slot]++ == vv_session_until_checkpoint(s->session, row->slot);
-}
-
-/* Takes rows until the window or its wanted logits are full, or a checkpoint is due. */
-static size_t take_window(struct varve_session *s, const struct varve_row *rows, size_t count,
-                          enum varve_mode mode) {
+/* Takes rows until the window or its wanted logits are full. */
+static size_t take_window(struct varve_session *s, const struct varve_row *rows, size_t count) {
     size_t n = 0, wanted = 0;
-    memset(s->taken, 0, s->slots * sizeof *s->taken);
     while (n < count && n < s->window) {
-        if (mode == VARVE_ADVANCE && ends_before(s, &rows[n])) {
-            break;
-        }
         wanted += rows[n].logits;
         if (wanted > s->outputs) {
             break;
@@ -178,7 +162,7 @@ int varve_session_evaluate(struct varve_session *session, const struct varve_row
         return error->code;
     }
     for (size_t at = 0; at < count;) {
-        size_t n = take_window(session, rows + at, count - at, mode);
+        size_t n = take_window(session, rows + at, count - at);
         if (mode == VARVE_VERIFY && n < count) {
             return vv_fail(vv_internal(error), VV_ERROR_INVALID,
                            "%zu rows are more than one window, which a verification must fit in",

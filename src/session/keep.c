@@ -110,12 +110,6 @@ int vv_session_checkpoint(struct vv_session *s, uint32_t slot, struct vv_error *
     return VV_OK;
 }
 
-size_t vv_session_until_checkpoint(const struct vv_session *s, uint32_t slot) {
-    const struct slot *state = &s->slots[slot];
-    size_t since = state->has.length - state->marked;
-    return s->spacing == 0 ? SIZE_MAX : since < s->spacing ? s->spacing - since : 1;
-}
-
 /* Without memory there is no checkpoint: a text may then be read twice, which is slower, no more.
  */
 void vv_session_mark_due(struct vv_session *s, uint32_t slot, size_t ahead) {

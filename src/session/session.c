@@ -137,8 +137,8 @@ static int bind(struct vv_session *s, const struct vv_gguf *file, struct vv_erro
     return code;
 }
 
-/* Checkpoints take half of what may be kept. They are as far apart as a window at least, so that
- * none is cut short for them. */
+/* Checkpoints take half of what may be kept. They are some whole windows apart: one can only be
+ * made where a window ends. */
 static void set_spacing(struct vv_session *s) {
     const struct vv_session_options *o = &s->options;
     uint64_t bytes = vv_session_mark_bytes(s);

@@ -85,8 +85,6 @@ int vv_session_checkpoint(struct vv_session *session, uint32_t slot, struct vv_e
  */
 int vv_session_truncate(struct vv_session *session, uint32_t slot, size_t length,
                         struct vv_error *error);
-/* Rows that a slot can read until a checkpoint is due: to be cut there, so that none is missed. */
-size_t vv_session_until_checkpoint(const struct vv_session *session, uint32_t slot);
 /* Copies a slot's sequence into host memory, where vv_session_resume finds it. What doesn't fit
  * isn't kept: VV_ERROR_MEMORY. */
 int vv_session_keep(struct vv_session *session, uint32_t slot, struct vv_error *error);
