@@ -360,12 +360,22 @@ struct varve_tuning {
     size_t count;
 };
 
+/* Where threads run and memory lies. A process that was started with a policy for its memory
+ * (numactl) keeps that. */
+enum varve_numa {
+    VARVE_NUMA_AUTO,   /* spread on several NUMA nodes, or cores of several speeds; else off */
+    VARVE_NUMA_OFF,    /* where the system puts them */
+    VARVE_NUMA_SPREAD, /* threads on cores of their own, on all nodes; memory on all nodes */
+    VARVE_NUMA_NODE,   /* threads and memory on one node */
+};
+
 struct varve_session_options {
-    uint32_t slots;         /* sequences held at once; 0: 1 */
-    uint32_t context;       /* tokens a sequence may have; 0: the model's, at most 4096 */
-    uint32_t window;        /* rows evaluated together at most; 0: 512 */
-    uint32_t logits;        /* rows of a window whose logits can be wanted at most; 0: 16 */
-    uint32_t threads;       /* 0: physical cores this process may use */
+    uint32_t slots;   /* sequences held at once; 0: 1 */
+    uint32_t context; /* tokens a sequence may have; 0: the model's, at most 4096 */
+    uint32_t window;  /* rows evaluated together at most; 0: 512 */
+    uint32_t logits;  /* rows of a window whose logits can be wanted at most; 0: 16 */
+    uint32_t threads; /* 0: physical cores this process may use */
+    enum varve_numa numa;
     bool kv_f16;            /* keys and values in half precision: half the memory, other results */
     bool float_activations; /* validation: weights decoded exactly, float32 activations */
     bool all_barriers;      /* debugging: a barrier after every step; same results */
@@ -599,6 +609,11 @@ void varve_check_list(void (*each)(void *context, const char *variant, bool here
  * or by a container's limit; `why` then has a sentence for the user. */
 bool varve_threads_are_many(uint32_t threads, struct varve_error *why);
 
+/* Where `threads` (0: the default) would run, and where memory would lie: a line for the user. */
+enum { VARVE_PLACES_TEXT = 400 };
+int varve_places(enum varve_numa numa, uint32_t threads, char text[VARVE_PLACES_TEXT],
+                 struct varve_error *error);
+
 /* ---- measurements ---------------------------------------------------------------------------- */
 
 /* What a row of repeated figures says; low and high are the quartiles. */
@@ -616,9 +631,9 @@ struct varve_ceilings {
     double int8, f32; /* operations a second: a product and its addition are two */
     uint32_t threads;
 };
-/* `threads` and `isa` as in struct varve_session_options. Takes about a second. */
-int varve_measure_ceilings(uint32_t threads, const char *isa, struct varve_ceilings *ceilings,
-                           struct varve_error *error);
+/* Threads, isa and numa of `session` count. Takes about a second. */
+int varve_measure_ceilings(const struct varve_session_options *session,
+                           struct varve_ceilings *ceilings, struct varve_error *error);
 
 enum varve_bench_kind {
     VARVE_BENCH_PROMPT,   /* n tokens are read into an empty sequence */
@@ -678,8 +693,9 @@ struct varve_bench_lines_options {
     const uint32_t *rows;        /* [row_count] rows of a window */
     size_t row_count;
     uint32_t rounds;  /* 1 to VARVE_SAMPLES_MAX */
-    uint32_t threads; /* 0: physical cores this process may use */
-    const char *isa;  /* as in struct varve_session_options */
+    uint32_t threads; /* these three as in struct varve_session_options */
+    enum varve_numa numa;
+    const char *isa;
     uint64_t seed;
     bool (*going_on)(void *context); /* asked before each round: false ends; or NULL */
     void (*line)(void *context, const struct varve_bench_line *line);
@@ -740,13 +756,18 @@ struct varve_tune_options {
     void (*line)(void *context, const struct varve_tune_line *line);
     void *context; /* of both */
 };
+/* The threads that are fastest: how many, 0 being the default, and where. */
+struct varve_tune_threads {
+    uint32_t threads;
+    enum varve_numa numa;
+};
 /*
  * Measures which variants of a model's operations are fastest, on its own shapes and weights, for
- * each class of rows, and how many threads are (`*threads`; 0: the default ones). Only with
- * session->threads 0 threads are tried.
+ * each class of rows, and which threads are. Only where session->threads and numa are 0 threads are
+ * tried.
  */
 int varve_tune(const struct varve_model *model, const struct varve_tune_options *options,
-               uint32_t *threads, struct varve_error *error);
+               struct varve_tune_threads *threads, struct varve_error *error);
 
 /* What tells this machine from others, for whoever keeps a tuning. */
 enum { VARVE_MACHINE_TEXT = 200 };

@@ -320,12 +320,13 @@ static void unknown_operations_are_refused(void **state) {
 static void ceilings_are_found(void **state) {
     (void)state;
     struct varve_ceilings c;
+    const struct varve_session_options two = {.threads = 2}, unknown = {.isa = "nonsense"};
     struct varve_error error;
-    assert_int_equal(varve_measure_ceilings(2, NULL, &c, &error), 0);
+    assert_int_equal(varve_measure_ceilings(&two, &c, &error), 0);
     assert_int_equal(c.threads, 2);
     assert_true(c.read > 0 && c.copy > 0 && c.int8 > 0 && c.f32 > 0);
     assert_true(isfinite(c.read) && isfinite(c.copy) && isfinite(c.int8) && isfinite(c.f32));
-    assert_int_equal(varve_measure_ceilings(1, "nonsense", &c, &error), VARVE_ERROR_INVALID);
+    assert_int_equal(varve_measure_ceilings(&unknown, &c, &error), VARVE_ERROR_INVALID);
 }
 
 int main(void) {

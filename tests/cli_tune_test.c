@@ -33,14 +33,15 @@ static int remove_folder(void **state) {
 /* Every key of a profile is there, with what belongs to it. */
 static json_t *read_profile(void) {
     json_error_t error;
-    const char *version, *machine, *model;
+    const char *version, *machine, *model, *numa;
     int threads;
     json_t *choices, *profile = json_load_file(path, 0, &error);
     assert_non_null(profile);
-    assert_int_equal(json_unpack(profile, "{s:s, s:s, s:s, s:i, s:o !}", "varve", &version,
-                                 "machine", &machine, "model", &model, "threads", &threads,
-                                 "choices", &choices),
+    assert_int_equal(json_unpack(profile, "{s:s, s:s, s:s, s:i, s:s, s:o !}", "varve", &version,
+                                 "machine", &machine, "model", &model, "threads", &threads, "numa",
+                                 &numa, "choices", &choices),
                      0);
+    assert_string_equal(numa, "auto");
     assert_non_null(strstr(machine, "threads"));
     for (size_t i = 0; i < json_array_size(choices); i++) {
         const char *operation, *shape, *variant, *rule;

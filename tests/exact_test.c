@@ -66,8 +66,11 @@ static void c046_rows_of_the_ngram_table(void **state) {
     static const char *const models[][2] = {{"micro.f32.gguf", "micro.golden.gguf"},
                                             {"odd.f32.gguf", "odd.golden.gguf"},
                                             {"hq.ud.gguf", "hq.ud.golden.gguf"}};
-    static const struct varve_session_options ways[] = {
-        {.threads = 1}, {.threads = 1, .isa = "portable"}, {.threads = 2, .mock_device = true}};
+    static const struct varve_session_options ways[] = {{.threads = 1},
+                                                        {.threads = 2, .numa = VARVE_NUMA_SPREAD},
+                                                        {.threads = 1, .numa = VARVE_NUMA_NODE},
+                                                        {.threads = 1, .isa = "portable"},
+                                                        {.threads = 2, .mock_device = true}};
     for (size_t m = 0; m < 3; m++) {
         char model[400], golden[400];
         snprintf(model, sizeof model, "%s%s", DATA, models[m][0]);

@@ -423,7 +423,7 @@ static void c023_programs_prepare_again_after_a_write(void **state) {
 
 /* Two products of one input that is written to between them; `again`: and prepared again. */
 static void two_products(bool again, float *y /* [2] */) {
-    struct vv_cpu_options options = {1, UINT32_MAX};
+    struct vv_cpu_options options = {.threads = 1, .features = UINT32_MAX};
     struct vv_error e;
     struct vv_device *d;
     struct vv_forward f = {.rows = 1, .outputs = 1};

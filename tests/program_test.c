@@ -25,7 +25,7 @@ enum { ROWS = 4, WIDTH = 32 };
 static struct vv_device *device(unsigned threads, bool mock) {
     struct vv_device *d;
     struct vv_error error;
-    struct vv_cpu_options options = {threads, UINT32_MAX};
+    struct vv_cpu_options options = {.threads = threads, .features = UINT32_MAX};
     int code = mock ? vv_mock_device(&options, &d, &error) : vv_cpu_device(&options, &d, &error);
     assert_int_equal(code, VV_OK);
     return d;

@@ -1,6 +1,6 @@
 /* What is made of the files by which Linux describes a machine: other machines in a folder. */
-#include "device/cpu/topology.h"
-#include "device/device.h"
+#include "device/cpu/placement.h"
+#include "tune/tune.h"
 
 #include <errno.h>
 #include <ftw.h>
@@ -201,25 +201,19 @@ static void put_hybrid(const struct machine *m, unsigned fast, unsigned slow) {
     put(m, list, "/sys/devices/cpu_atom/cpus");
 }
 
-/* With equal shares a slow core holds up all others: 8 fast ones beat 8 and 4 at half the speed. */
-static void c108_few_slow_cores_are_left_out(void **state) {
+/* Slow cores do their part: shares go by speed. The quota takes the fastest. */
+static void c108_slow_cores_are_used_by_their_speed(void **state) {
     struct machine *m = *state;
     put_hybrid(m, 8, 4);
     struct vv_topology t = read_machine(m);
     assert_int_equal(t.cores, 12);
     assert_int_equal(t.core[7].speed, VV_FULL_SPEED);
     assert_int_equal(t.core[8].speed, VV_FULL_SPEED / 2);
-    assert_int_equal(vv_topology_threads(&t), 8);
+    assert_int_equal(vv_topology_threads(&t), 12);
     vv_topology_free(&t);
-}
-
-static void c108_many_slow_cores_are_used(void **state) {
-    struct machine *m = *state;
-    put_hybrid(m, 8, 16); /* 24 halves are more than 8 */
-    assert_int_equal(threads_of(m), 24);
     put(m, "0::/\n", "/proc/self/cgroup");
-    put(m, "1000000 100000\n", "/sys/fs/cgroup/cpu.max"); /* 10: then 8 fast ones */
-    assert_int_equal(threads_of(m), 8);
+    put(m, "1000000 100000\n", "/sys/fs/cgroup/cpu.max"); /* 10 of the 12 */
+    assert_int_equal(threads_of(m), 10);
 }
 
 /* Arm's small cores come first and have figures. */
@@ -237,7 +231,7 @@ static void speeds_that_the_system_knows(void **state) {
     assert_int_equal(t.core[0].cpu, 7);
     assert_int_equal(t.core[1].cpu, 4);
     assert_int_equal(t.core[7].speed, 400);
-    assert_int_equal(vv_topology_threads(&t), 4); /* 4 · 900 > 8 · 400 > 1024 */
+    assert_int_equal(vv_topology_threads(&t), 8);
     vv_topology_free(&t);
 }
 
@@ -253,6 +247,129 @@ static void a_system_that_tells_nothing(void **state) {
     put(m, "0 0\n", "/sys/fs/cgroup/cpu.max");
     CPU_SET_S(0, SET_BYTES, m->allowed);
     assert_int_equal(threads_of(m), 1);
+}
+
+/* ---- places ---- */
+
+static struct vv_placement place(const struct machine *m, enum vv_numa numa, unsigned threads) {
+    struct vv_topology t = read_machine(m);
+    struct vv_placement p;
+    struct vv_error error;
+    assert_int_equal(vv_place(&t, numa, threads, &p, &error), VV_OK);
+    vv_topology_free(&t);
+    return p;
+}
+
+/* The line for the user, and then the CPUs of each zone in ascending order. */
+static void assert_place(const struct machine *m, enum vv_numa numa, unsigned threads,
+                         const char *line, const char *zones) {
+    char text[300], cpus[1000] = "";
+    struct vv_placement p = place(m, numa, threads);
+    vv_placement_text(&p, text, sizeof text);
+    assert_string_equal(text, line);
+    for (unsigned z = 0; z < p.zone_count; z++) {
+        for (unsigned cpu = 0; cpu < VV_CPUS_MAX; cpu++) {
+            if (CPU_ISSET_S(cpu, SET_BYTES, p.zones[z].cpus)) {
+                snprintf(cpus + strlen(cpus), sizeof cpus - strlen(cpus), "%u ", cpu);
+            }
+        }
+        snprintf(cpus + strlen(cpus), sizeof cpus - strlen(cpus), "| ");
+    }
+    assert_string_equal(cpus, zones);
+    vv_placement_free(&p);
+}
+
+/* Two packages of three cores of two threads; each package is a node; siblings are 6 apart. */
+static void put_two_nodes(const struct machine *m) {
+    for (unsigned cpu = 0; cpu < 12; cpu++) {
+        put_cpu(m, cpu, cpu % 6 / 3, cpu % 3);
+    }
+    put(m, "0-2,6-8\n", "/sys/devices/system/node/node0/cpulist");
+    put(m, "3-5,9-11\n", "/sys/devices/system/node/node1/cpulist");
+}
+
+static void c111_threads_and_memory_on_two_nodes(void **state) {
+    struct machine *m = *state;
+    put_two_nodes(m);
+    assert_place(m, VV_NUMA_AUTO, 0,
+                 "6 threads: 3 on node 0, 3 on node 1; memory in turn on all of these",
+                 "0 1 2 | 3 4 5 | ");
+    assert_place(m, VV_NUMA_SPREAD, 3,
+                 "3 threads: 2 on node 0, 1 on node 1; memory in turn on all of these",
+                 "0 1 2 | 3 4 5 | ");
+    assert_place(m, VV_NUMA_NODE, 0, "3 threads: 3 on node 0; memory on that node", "0 1 2 | ");
+    assert_place(m, VV_NUMA_OFF, 0, "6 threads where the system puts them", "");
+    assert_place(m, VV_NUMA_AUTO, 7, "7 threads where the system puts them", "");
+    struct vv_placement p = place(m, VV_NUMA_AUTO, 0);
+    static const unsigned turns[] = {0, 1, 0, 1, 0, 1};
+    assert_memory_equal(p.zone_of, turns, sizeof turns);
+    assert_int_equal(p.nodes, 3);
+    vv_placement_free(&p);
+}
+
+/* Bound to one core of the first node and all of the second. */
+static void c111_the_node_with_more_of_ours_is_taken(void **state) {
+    struct machine *m = *state;
+    struct vv_placement p;
+    struct vv_error error;
+    put_two_nodes(m);
+    static const unsigned others[] = {0, 2, 6, 7, 8};
+    for (size_t i = 0; i < 5; i++) {
+        CPU_CLR_S(others[i], SET_BYTES, m->allowed);
+    }
+    assert_place(m, VV_NUMA_NODE, 0, "3 threads: 3 on node 1; memory on that node", "3 4 5 | ");
+    struct vv_topology t = read_machine(m);
+    assert_int_equal(vv_place(&t, VV_NUMA_NODE, 4, &p, &error), VV_ERROR_INVALID);
+    assert_non_null(strstr(error.message, "node 1 has 3 cores"));
+    vv_topology_free(&t);
+}
+
+static void one_node_of_equal_cores_is_left_to_the_system(void **state) {
+    struct machine *m = *state;
+    for (unsigned cpu = 0; cpu < 8; cpu++) {
+        put_cpu(m, cpu, 0, cpu % 4);
+    }
+    assert_place(m, VV_NUMA_AUTO, 0, "4 threads where the system puts them", "");
+    assert_place(m, VV_NUMA_SPREAD, 0, "4 threads: 4 on node 0", "0 1 2 3 | ");
+    assert_place(m, VV_NUMA_NODE, 1, "1 thread: 1 on node 0", "0 1 2 3 | ");
+}
+
+/* The fast ones first, and the siblings of none. */
+static void c108_threads_on_fast_and_slow_cores(void **state) {
+    struct machine *m = *state;
+    put_hybrid(m, 2, 3);
+    assert_place(m, VV_NUMA_AUTO, 0, "5 threads: 2 on node 0, 3 on node 0 at 0.50 of full speed",
+                 "0 2 | 4 5 6 | ");
+    assert_place(m, VV_NUMA_AUTO, 2, "2 threads: 2 on node 0", "0 2 | 4 5 6 | ");
+}
+
+static void assert_teams(const struct machine *m, const char *expected) {
+    struct vv_tune_team teams[VV_TUNE_TEAMS_MOST];
+    struct vv_topology t = read_machine(m);
+    size_t count = vv_tune_teams(&t, teams);
+    char text[200] = "";
+    for (size_t i = 0; i < count; i++) {
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%u/%d ", teams[i].threads,
+                 (int)teams[i].numa);
+    }
+    assert_string_equal(text, expected);
+    vv_topology_free(&t);
+}
+
+/* What tune compares with the default: threads, and enum vv_numa. */
+static void c108_what_is_tried(void **state) {
+    struct machine *m = *state;
+    put_two_nodes(m);
+    assert_teams(m, "12/0 3/0 0/3 0/1 ");
+    put(m, "0::/\n", "/proc/self/cgroup");
+    put(m, "400000 100000\n", "/sys/fs/cgroup/cpu.max"); /* all CPUs are more than it allows */
+    assert_teams(m, "2/0 0/3 0/1 ");
+}
+
+static void c108_what_is_tried_with_slow_cores(void **state) {
+    struct machine *m = *state;
+    put_hybrid(m, 8, 4);
+    assert_teams(m, "20/0 6/0 8/0 0/1 ");
 }
 
 static void this_machine(void **state) {
@@ -273,8 +390,13 @@ int main(void) {
         cmocka_unit_test_setup_teardown(c112_siblings_are_left_idle, start, end),
         cmocka_unit_test_setup_teardown(c110_a_quota_of_version_2, start, end),
         cmocka_unit_test_setup_teardown(c110_a_quota_of_version_1, start, end),
-        cmocka_unit_test_setup_teardown(c108_few_slow_cores_are_left_out, start, end),
-        cmocka_unit_test_setup_teardown(c108_many_slow_cores_are_used, start, end),
+        cmocka_unit_test_setup_teardown(c108_slow_cores_are_used_by_their_speed, start, end),
+        cmocka_unit_test_setup_teardown(c111_threads_and_memory_on_two_nodes, start, end),
+        cmocka_unit_test_setup_teardown(c111_the_node_with_more_of_ours_is_taken, start, end),
+        cmocka_unit_test_setup_teardown(one_node_of_equal_cores_is_left_to_the_system, start, end),
+        cmocka_unit_test_setup_teardown(c108_threads_on_fast_and_slow_cores, start, end),
+        cmocka_unit_test_setup_teardown(c108_what_is_tried, start, end),
+        cmocka_unit_test_setup_teardown(c108_what_is_tried_with_slow_cores, start, end),
         cmocka_unit_test_setup_teardown(speeds_that_the_system_knows, start, end),
         cmocka_unit_test_setup_teardown(a_system_that_tells_nothing, start, end),
         cmocka_unit_test(this_machine),

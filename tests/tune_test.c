@@ -250,9 +250,9 @@ static int tune(struct heard *heard, uint32_t rounds, struct varve_error *error)
                                                .progress = on_progress,
                                                .line = on_line,
                                                .context = heard};
-    uint32_t threads = 99;
+    struct varve_tune_threads threads = {.threads = 99};
     int code = varve_tune(o.model, &options, &threads, error);
-    assert_int_equal(threads, code == VARVE_OK ? 0 : 99); /* given, so none are tried */
+    assert_int_equal(threads.threads, code == VARVE_OK ? 0 : 99); /* given, so none are tried */
     close_model(&o);
     return code;
 }

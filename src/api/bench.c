@@ -11,13 +11,14 @@ struct varve_series varve_series_of(const double *samples, size_t count) {
     return (struct varve_series){s.least, s.low, s.median, s.high, s.most};
 }
 
-int varve_measure_ceilings(uint32_t threads, const char *isa, struct varve_ceilings *ceilings,
-                           struct varve_error *error) {
-    uint32_t features = UINT32_MAX;
+int varve_measure_ceilings(const struct varve_session_options *session,
+                           struct varve_ceilings *ceilings, struct varve_error *error) {
+    struct vv_cpu_options options = {session->threads, UINT32_MAX, (enum vv_numa)session->numa};
     struct vv_ceilings c;
-    int code = isa ? vv_cpu_level(isa, &features, vv_internal(error)) : VV_OK;
+    int code =
+        session->isa ? vv_cpu_level(session->isa, &options.features, vv_internal(error)) : VV_OK;
     if (code == VV_OK) {
-        code = vv_measure_ceilings(threads, features, &c, vv_internal(error));
+        code = vv_measure_ceilings(&options, &c, vv_internal(error));
     }
     if (code == VV_OK) {
         *ceilings = (struct varve_ceilings){c.read, c.copy, c.int8, c.f32, c.threads};
@@ -108,6 +109,7 @@ int varve_bench_operations(const struct varve_bench_lines_options *options,
         .row_count = options->row_count,
         .rounds = options->rounds,
         .threads = options->threads,
+        .numa = (enum vv_numa)options->numa,
         .features = features,
         .seed = options->seed,
         .going_on = ask_going_on,

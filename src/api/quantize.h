@@ -19,6 +19,7 @@ int vv_quantize_choose(const struct vv_gguf *file, const struct varve_quantize_o
 struct vv_quantizer {
     const struct vv_gguf *file;
     struct vv_gguf_writer *writer;
+    struct vv_placement placement; /* a number of threads */
     struct vv_team *team;
     struct vv_scratch *scratch; /* [threads] */
     unsigned char *out;         /* pieces of all threads, one after another */

@@ -47,7 +47,8 @@ static unsigned useful_threads(const struct vv_gguf *file, unsigned wanted) {
 int vv_quantizer_open(struct vv_quantizer *q, unsigned wanted, struct vv_error *error) {
     unsigned threads = useful_threads(q->file, wanted);
     size_t bytes = threads * sizeof *q->scratch, out = (size_t)threads * PIECES * PIECE * WIDEST;
-    q->team = vv_team_new(threads, error);
+    q->placement.threads = threads;
+    q->team = vv_team_new(&q->placement, error);
     if (!q->team) {
         return error->code;
     }

@@ -13,6 +13,8 @@ struct varve_session {
 };
 
 static const uint64_t keep_default = (uint64_t)1 << 30;
+_Static_assert((int)VARVE_NUMA_NODE == (int)VV_NUMA_NODE, "where threads run");
+
 enum { CONTEXT_DEFAULT = 4096, WINDOW_DEFAULT = 512, LOGITS_DEFAULT = 16 };
 
 _Static_assert(sizeof(struct varve_tuning) == sizeof(struct vv_tuning) &&
@@ -39,6 +41,7 @@ int vv_translate_options(const struct varve_model *model, const struct varve_ses
         .window = window,
         .outputs = logits < window ? logits : window,
         .threads = from->threads,
+        .numa = (enum vv_numa)from->numa,
         .kv_type = from->kv_f16 ? VV_TYPE_F16 : VV_TYPE_F32,
         .float_activations = from->float_activations,
         .all_barriers = from->all_barriers,

@@ -18,7 +18,7 @@ static void on_line(void *context, const struct vv_tune_line *from) {
 }
 
 int varve_tune(const struct varve_model *model, const struct varve_tune_options *options,
-               uint32_t *threads, struct varve_error *error) {
+               struct varve_tune_threads *threads, struct varve_error *error) {
     struct varve_session_options from = *options->session;
     struct vv_session_options session;
     from.context = 0;
@@ -31,19 +31,20 @@ int varve_tune(const struct varve_model *model, const struct varve_tune_options 
         .line = on_line,
         .context = (void *)(uintptr_t)options,
     };
-    uint32_t best = 0;
+    struct vv_tune_team best = {0};
     int code = vv_translate_options(model, &from, &session, vv_internal(error));
-    if (code == VV_OK && session.threads == 0) {
+    if (code == VV_OK && session.threads == 0 && session.numa == VV_NUMA_AUTO) {
         code = vv_tune_threads(model->file->gguf, model->family, model->geometry, &o, &best,
                                vv_internal(error));
-        session.threads = best;
+        session.threads = best.threads;
+        session.numa = best.numa;
     }
     if (code == VV_OK) {
         code = vv_tune_variants(model->file->gguf, model->family, model->geometry, &o,
                                 vv_internal(error));
     }
     if (code == VV_OK) {
-        *threads = best;
+        *threads = (struct varve_tune_threads){best.threads, (enum varve_numa)best.numa};
     }
     return code;
 }

@@ -36,16 +36,17 @@ static int cut(char *text, char **words, int *count) {
 
 static int check_own(const struct arguments *own, const char *name) {
     static const enum option_id settings[] = {OPTION_isa, OPTION_threads, OPTION_window,
-                                              OPTION_kv,  OPTION_tuned,   OPTION_barriers};
+                                              OPTION_kv,  OPTION_tuned,   OPTION_barriers,
+                                              OPTION_numa};
     for (size_t i = 0; i < own->count; i++) {
         bool known = own->values[i].environment;
         for (size_t k = 0; k < sizeof settings / sizeof *settings; k++) {
             known = known || own->values[i].id == settings[k];
         }
         if (!known) {
-            return fail_use(
-                "--%s takes --isa, --threads, --window, --kv, --tuned and --barriers, not --%s",
-                name, option_table[own->values[i].id].name);
+            return fail_use("--%s takes --isa, --threads, --numa, --window, --kv, --tuned and "
+                            "--barriers, not --%s",
+                            name, option_table[own->values[i].id].name);
         }
     }
     return EXIT_DONE;

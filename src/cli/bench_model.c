@@ -101,16 +101,15 @@ static void write_table(const struct report *report, const struct varve_bench_fa
 }
 
 static void write_facts(const struct opened *opened, const struct varve_bench_facts *facts,
-                        const struct varve_ceilings *c, uint64_t memory) {
+                        const struct varve_ceilings *c, const char *places, uint64_t memory) {
     char all[32], token[32], resident[32];
     output_format("model    %s, %s of weights, of which a decoded token reads %s\n",
                   opened->info.name[0] ? opened->info.name : opened->info.architecture,
                   bytes_text(opened->info.weight_bytes, all),
                   facts->token_bytes ? bytes_text(facts->token_bytes, token) : "an unknown part");
-    output_format("machine  %u thread%s: %.1f GB/s read, %.1f GB/s copied, %.0f Gop/s int8, %.0f "
-                  "Gop/s float\n",
-                  c->threads, c->threads == 1 ? "" : "s", c->read * 1e-9, c->copy * 1e-9,
-                  c->int8 * 1e-9, c->f32 * 1e-9);
+    output_format("threads  %s\n", places);
+    output_format("machine  %.1f GB/s read, %.1f GB/s copied, %.0f Gop/s int8, %.0f Gop/s float\n",
+                  c->read * 1e-9, c->copy * 1e-9, c->int8 * 1e-9, c->f32 * 1e-9);
     output_format("load     %.0f ms, then %.0f ms for the first window of %u tokens; at most %s in "
                   "memory\n",
                   facts->load_ms, facts->cold_ms, facts->cold_rows, bytes_text(memory, resident));
@@ -176,10 +175,12 @@ static int measure_and_show(const struct arguments *arguments, const struct open
     if (code != EXIT_DONE || report.json) {
         return code;
     }
-    if (varve_measure_ceilings(session.threads, session.isa, &ceilings, &error) != VARVE_OK) {
+    char places[VARVE_PLACES_TEXT];
+    if (varve_measure_ceilings(&session, &ceilings, &error) != VARVE_OK ||
+        varve_places(session.numa, session.threads, places, &error) != VARVE_OK) {
         return fail("%s", error.message);
     }
-    write_facts(opened, &facts, &ceilings, memory);
+    write_facts(opened, &facts, &ceilings, places, memory);
     write_table(&report, &facts, &ceilings);
     return EXIT_DONE;
 }

@@ -2,6 +2,7 @@
 #include "bench.h"
 #include "interrupt.h"
 #include "json.h"
+#include "opened.h"
 #include "output.h"
 #include "report.h"
 
@@ -13,8 +14,7 @@ enum form { FORM_TABLE, FORM_CSV, FORM_JSON, FORM_SVG };
 
 struct report {
     enum form form;
-    uint32_t threads; /* as they were asked for, as is isa */
-    const char *isa;
+    struct varve_session_options session; /* threads, numa and isa as they were asked for */
     struct varve_ceilings ceilings;
     size_t lines;
     char shape[120]; /* of the line before, with its rows */
@@ -93,8 +93,7 @@ static void keep_bar(struct report *report, const struct varve_bench_line *line,
 /* Once something was measured: a wrong name is told before. */
 static void measure_ceilings(struct report *report) {
     struct varve_error error;
-    if (varve_measure_ceilings(report->threads, report->isa, &report->ceilings, &error) !=
-        VARVE_OK) {
+    if (varve_measure_ceilings(&report->session, &report->ceilings, &error) != VARVE_OK) {
         report->code = fail("%s", error.message);
     }
 }
@@ -138,6 +137,7 @@ static bool going_on(void *context) {
 }
 
 static int measure(const struct arguments *arguments, struct report *report) {
+    report->session = session_options(arguments, 0);
     uint32_t rows[LIST_MOST];
     struct varve_error error;
     const struct varve_bench_lines_options options = {
@@ -148,15 +148,14 @@ static int measure(const struct arguments *arguments, struct report *report) {
         .rows = rows,
         .row_count = list_of(arguments, OPTION_rows, rows),
         .rounds = (uint32_t)integer_of(arguments, OPTION_rounds),
-        .threads = (uint32_t)integer_of(arguments, OPTION_threads),
-        .isa = choice_of(arguments, OPTION_isa) ? text_of(arguments, OPTION_isa) : NULL,
+        .threads = report->session.threads,
+        .numa = report->session.numa,
+        .isa = report->session.isa,
         .seed = given(arguments, OPTION_seed) ? (uint64_t)integer_of(arguments, OPTION_seed) : 1,
         .going_on = going_on,
         .line = on_line,
         .context = report,
     };
-    report->threads = options.threads;
-    report->isa = options.isa;
     int code = varve_bench_operations(&options, &error);
     if (code == VARVE_ERROR_CANCELLED && interrupted()) {
         return EXIT_INTERRUPTED;

@@ -68,11 +68,18 @@ int open_tokenizer(const struct arguments *arguments, struct varve_file **file,
     return code;
 }
 
-/* More threads than can run at once are the user's to ask for, and a tenth of the speed. */
+enum varve_numa numa_of(const struct arguments *arguments) {
+    return (enum varve_numa)choice_of(arguments, OPTION_numa);
+}
+
+/* More threads than can run at once are the user's to ask for, and a tenth of the speed. Said once
+ * of each number. */
 static void warn_of_threads(uint32_t threads) {
+    static uint32_t told;
     struct varve_error why;
-    if (varve_threads_are_many(threads, &why)) {
+    if (threads != told && varve_threads_are_many(threads, &why)) {
         report("warning: %s", why.message);
+        told = threads;
     }
 }
 
@@ -87,8 +94,11 @@ struct varve_session_options session_options(const struct arguments *arguments, 
         .window = window < 0 ? (uint32_t)tokens : (uint32_t)window,
         .threads = given(arguments, OPTION_threads)
                        ? (uint32_t)integer_of(arguments, OPTION_threads)
-                   : tuned ? tuned->threads
-                           : 0,
+                   : tuned && !given(arguments, OPTION_numa) ? tuned->threads.threads
+                                                             : 0,
+        .numa = given(arguments, OPTION_numa)                ? numa_of(arguments)
+                : tuned && !given(arguments, OPTION_threads) ? tuned->threads.numa
+                                                             : VARVE_NUMA_AUTO,
         .tuning = tuned ? &tuned->tuning : NULL,
         .kv_f16 = choice_of(arguments, OPTION_kv) == 1,
         .float_activations = choice_of(arguments, OPTION_activations) == 1,

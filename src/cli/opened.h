@@ -25,6 +25,9 @@ int open_tokenizer(const struct arguments *arguments, struct varve_file **file,
  * it, and the window that "all" stands for. */
 struct varve_session_options session_options(const struct arguments *arguments, size_t tokens);
 
+/* What --numa says. */
+enum varve_numa numa_of(const struct arguments *arguments);
+
 /* Rows of a window all of whose logits are wanted: what was asked for, else as many as keep their
  * logits within some memory; not more than there are tokens. */
 uint32_t logits_window(const struct varve_session_options *options, size_t tokens,

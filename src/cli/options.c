@@ -17,6 +17,7 @@ const struct command command_table[COMMAND_COUNT] = {
 WORDS(THINKINGS, "on", "off", "hide");
 WORDS(SPECIALS, "all", "user", "none");
 WORDS(LOADS, "map", "read");
+WORDS(NUMAS, "auto", "off", "spread", "node");
 WORDS(KV_TYPES, "f32", "f16");
 WORDS(ISAS, "auto", "portable", "avx2", "avxvnni", "avx512", "vnni", "amx", "neon", "dotprod",
       "i8mm");
@@ -127,12 +128,19 @@ static int read_real(const struct option *option, const char *where, struct opti
     return EXIT_DONE;
 }
 
+int choice_named(enum option_id id, const char *word) {
+    const char *const *choices = option_table[id].choices;
+    int i = 0;
+    while (choices[i] && strcmp(choices[i], word) != 0) {
+        i++;
+    }
+    return choices[i] ? i : -1;
+}
+
 static int read_choice(const struct option *option, const char *where, struct option_value *v) {
-    for (int i = 0; option->choices[i]; i++) {
-        if (strcmp(option->choices[i], v->text) == 0) {
-            v->choice = i;
-            return EXIT_DONE;
-        }
+    v->choice = choice_named((enum option_id)(option - option_table), v->text);
+    if (v->choice >= 0) {
+        return EXIT_DONE;
     }
     char list[200];
     join(option->choices, " or ", list, sizeof list);

@@ -105,6 +105,9 @@ double real_of(const struct arguments *arguments, enum option_id id);
 const char *text_of(const struct arguments *arguments, enum option_id id);
 int choice_of(const struct arguments *arguments, enum option_id id);
 
+/* Index of a word among an option's choices; -1: none of them. */
+int choice_named(enum option_id id, const char *word);
+
 /* The numbers of a list, LIST_MOST at most; returns how many there are. */
 enum { LIST_MOST = 32 };
 size_t list_of(const struct arguments *arguments, enum option_id id, uint32_t *numbers);

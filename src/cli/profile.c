@@ -1,5 +1,6 @@
 /* Where the time of a session went, by class of step. */
 #include "profile.h"
+#include "opened.h"
 #include "report.h"
 
 #include <stdarg.h>
@@ -43,10 +44,12 @@ int profile_report(const struct arguments *arguments, struct varve_session *sess
     if (p.all.runs == 0) {
         return EXIT_DONE;
     }
-    const char *isa = choice_of(arguments, OPTION_isa) ? text_of(arguments, OPTION_isa) : NULL;
+    struct varve_session_options same = session_options(arguments, 0);
+    same.threads = p.all.threads;
     struct varve_ceilings ceilings;
     struct varve_error error;
-    if (varve_measure_ceilings(p.all.threads, isa, &ceilings, &error) != VARVE_OK) {
+    if (varve_measure_ceilings(&same, &ceilings, &error) != VARVE_OK ||
+        varve_places(same.numa, same.threads, p.places, &error) != VARVE_OK) {
         return fail("%s", error.message);
     }
     p.read_rate = ceilings.read;
@@ -75,8 +78,8 @@ static void line(const struct profile *p, const char *name, double seconds) {
 
 void profile_table(const struct profile *p) {
     double sum = p->all.barrier + p->all.idle;
-    fprintf(stderr, "\n%llu windows, %llu rows, %u threads; memory is read at %.1f GB/s\n",
-            (unsigned long long)p->all.runs, (unsigned long long)p->all.rows, p->all.threads,
+    fprintf(stderr, "\n%llu windows, %llu rows; %s, read at %.1f GB/s\n",
+            (unsigned long long)p->all.runs, (unsigned long long)p->all.rows, p->places,
             p->read_rate * 1e-9);
     for (size_t i = 0; i < p->class_count; i++) {
         const struct profile_class *c = &p->classes[i];

@@ -26,6 +26,7 @@ struct profile_class {
 struct profile {
     struct varve_session *session;
     struct varve_profile all;
+    char places[VARVE_PLACES_TEXT];                     /* where the threads ran */
     double read_rate;                                   /* bytes a second; 0: unknown */
     struct profile_class classes[PROFILE_CLASSES_MOST]; /* longest first */
     size_t class_count;

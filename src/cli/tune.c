@@ -55,21 +55,22 @@ static int write_profile(struct varve_output *output, json_t *profile) {
 
 /* Takes `output`. */
 static int keep(struct varve_output *output, const struct opened *opened, struct tuning *t,
-                uint32_t threads) {
+                const struct varve_tune_threads *threads) {
     char machine[VARVE_MACHINE_TEXT];
     size_t kept = json_array_size(t->choices);
+    const char *numa = option_table[OPTION_numa].choices[threads->numa];
     varve_machine(machine);
     json_t *profile =
-        json_pack("{s:s, s:s, s:o, s:I, s:O}", "varve", varve_version(), "machine", machine,
+        json_pack("{s:s, s:s, s:o, s:I, s:s, s:O}", "varve", varve_version(), "machine", machine,
                   "model", json_text(opened->info.name, strlen(opened->info.name)), "threads",
-                  (json_int_t)threads, "choices", t->choices);
+                  (json_int_t)threads->threads, "numa", numa, "choices", t->choices);
     int code = write_profile(output, profile); /* no memory for one: nor for its text */
     json_decref(profile);
     if (code != EXIT_DONE) {
         return code;
     }
-    if (threads) {
-        output_format("threads: %u\n", threads);
+    if (threads->threads || threads->numa) {
+        output_format("threads: %u (0: the default), --numa %s\n", threads->threads, numa);
     }
     output_format("%zu of %zu choices differ from varve's own rule", kept, t->measured);
     if (kept) {
@@ -80,7 +81,7 @@ static int keep(struct varve_output *output, const struct opened *opened, struct
 }
 
 static int measure(const struct arguments *arguments, const struct opened *opened, struct tuning *t,
-                   uint32_t *threads) {
+                   struct varve_tune_threads *threads) {
     const struct varve_session_options session = session_options(arguments, 0);
     struct varve_error error;
     const struct varve_tune_options options = {
@@ -104,14 +105,14 @@ static int tune(const struct arguments *arguments, const struct opened *opened) 
     struct tuning t = {.choices = json_array()};
     struct varve_output *output;
     struct varve_error error;
-    uint32_t threads;
+    struct varve_tune_threads threads;
     if (varve_output_open(text_of(arguments, OPTION_out), &output, &error) != VARVE_OK) {
         json_decref(t.choices);
         return fail("%s", error.message);
     }
     int code = measure(arguments, opened, &t, &threads);
     if (code == EXIT_DONE) {
-        code = keep(output, opened, &t, threads);
+        code = keep(output, opened, &t, &threads);
     } else {
         varve_output_abandon(output);
     }

@@ -1,5 +1,6 @@
 #include "tuned.h"
 #include "json.h"
+#include "options.h"
 #include "report.h"
 
 #include <stdlib.h>
@@ -43,7 +44,7 @@ static bool read_choices(struct entry *e, const json_t *list) {
 
 static bool read_profile(struct entry *e) {
     char machine[VARVE_MACHINE_TEXT];
-    const char *version, *made_on;
+    const char *version, *made_on, *numa = "auto";
     json_error_t error;
     json_t *choices;
     int threads;
@@ -52,9 +53,10 @@ static bool read_profile(struct entry *e) {
     if (!e->json) {
         return refuse(e->path, "can't be read as JSON");
     }
-    if (json_unpack(e->json, "{s:s, s:s, s:i, s:o}", "varve", &version, "machine", &made_on,
-                    "threads", &threads, "choices", &choices) != 0 ||
-        threads < 0 || threads > 1024 || !json_is_array(choices)) {
+    if (json_unpack(e->json, "{s:s, s:s, s:i, s?s, s:o}", "varve", &version, "machine", &made_on,
+                    "threads", &threads, "numa", &numa, "choices", &choices) != 0 ||
+        threads < 0 || threads > 1024 || choice_named(OPTION_numa, numa) < 0 ||
+        !json_is_array(choices)) {
         return refuse(e->path, "is no profile of varve tune");
     }
     if (strcmp(version, varve_version()) != 0) {
@@ -63,7 +65,8 @@ static bool read_profile(struct entry *e) {
     if (strcmp(made_on, machine) != 0) {
         return refuse(e->path, "was made on another machine");
     }
-    e->tuned.threads = (uint32_t)threads;
+    e->tuned.threads = (struct varve_tune_threads){
+        (uint32_t)threads, (enum varve_numa)choice_named(OPTION_numa, numa)};
     return read_choices(e, choices) || refuse(e->path, "has a choice that is none");
 }
 

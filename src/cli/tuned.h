@@ -4,7 +4,7 @@
 
 struct tuned {
     struct varve_tuning tuning;
-    uint32_t threads; /* 0: as many as without it */
+    struct varve_tune_threads threads;
 };
 
 /* The profile in a file, until the program ends. A file that can't be read, is no profile, or was

@@ -47,18 +47,26 @@ struct vv_device {
     bool packs_weights;      /* wants variants with a weight order of their own */
 };
 
+/* Where a CPU's threads run and its memory lies (device/cpu/placement.h). */
+enum vv_numa {
+    VV_NUMA_AUTO,   /* spread where there are several nodes, or cores of several speeds; else off */
+    VV_NUMA_OFF,    /* as the system likes */
+    VV_NUMA_SPREAD, /* a physical core for each thread, on all nodes; memory on all of them */
+    VV_NUMA_NODE,   /* threads and memory on one node */
+};
+
 struct vv_cpu_options {
-    unsigned threads;  /* 0: vv_cpu_default_threads() */
+    unsigned threads;  /* 0: vv_cpu_default_threads(), or as many as one node has cores */
     uint32_t features; /* VV_CPU_… to use at most; what the CPU lacks is left out */
+    enum vv_numa numa;
 };
 int vv_cpu_device(const struct vv_cpu_options *options, struct vv_device **device,
                   struct vv_error *error);
-/* The mock takes the same options. */
+/* The mock takes the same options, but places nothing. */
 int vv_mock_device(const struct vv_cpu_options *options, struct vv_device **device,
                    struct vv_error *error);
 
-/* Physical cores inside the affinity mask and the cgroup's quota, at least 1; of cores of several
- * kinds, as many of the fastest as are best with equal shares. */
+/* Physical cores inside the affinity mask and the cgroup's quota, at least 1. */
 unsigned vv_cpu_default_threads(void);
 /* A sentence in `text` if this process can't run `threads` threads at once on cores of their own.
  */
@@ -69,3 +77,13 @@ void vv_team_barrier(struct vv_team *team);
 /* The same; whoever comes last calls `last` with its own context before any goes on. */
 void vv_team_meet(struct vv_team *team, void (*last)(void *context), void *context);
 unsigned vv_team_threads(const struct vv_team *team);
+
+/*
+ * A thread's share where work is dealt by the speed of the cores that threads run on: of `all`
+ * parts `own`, behind `before` others. The row of threads begins another one further back with each
+ * `turn`, so that work of few parts falls to different threads.
+ */
+struct vv_share {
+    uint32_t before, own, all;
+};
+struct vv_share vv_team_share(const struct vv_team *team, unsigned thread, size_t turn);

@@ -44,20 +44,21 @@ static void run_units(struct replay *r, size_t index, size_t begin, size_t end) 
 }
 
 /*
- * A thread's part of a step's units. Five eighths are dealt out in equal shares; the rest goes in
- * small pieces to whoever is done first: threads are never equally fast, and at a barrier all wait
- * for the slowest.
+ * A thread's part of a step's units. Five eighths are dealt out, in shares by the speed of cores;
+ * the rest goes in small pieces to whoever is done first: threads are never as fast as one thinks,
+ * and at a barrier all wait for the slowest.
  */
-static void run_step(struct replay *r, size_t index, unsigned share, unsigned shares) {
+static void run_step(struct replay *r, size_t index, struct vv_share share, unsigned threads) {
     struct vv_step *s = &r->program->steps[index];
     size_t units = s->operation->units(s->args),
            grain = s->operation->grain ? s->operation->grain : 1;
     size_t grains = (units + grain - 1) / grain;
-    size_t pool = shares > 1 && grains >= 4 * (size_t)shares ? grains / 8 * 3 : 0;
+    size_t pool = threads > 1 && grains >= 4 * (size_t)threads ? grains / 8 * 3 : 0;
     size_t dealt = grains - pool;
-    size_t begin = dealt * share / shares * grain, end = dealt * (share + 1) / shares * grain;
+    size_t begin = dealt * share.before / share.all * grain;
+    size_t end = dealt * (share.before + share.own) / share.all * grain;
     run_units(r, index, begin, end < units ? end : units);
-    size_t piece = pool / (4 * (size_t)shares) + 1;
+    size_t piece = pool * share.own / (4 * (size_t)share.all) + 1;
     while (pool > 0) {
         size_t at =
             atomic_fetch_add_explicit(&r->program->pools[index].taken, piece, memory_order_relaxed);
@@ -71,19 +72,18 @@ static void run_step(struct replay *r, size_t index, unsigned share, unsigned sh
     }
 }
 
-static void timed_step(struct replay *r, struct member *m, size_t index, unsigned share,
-                       unsigned shares) {
-    run_step(r, index, share, shares);
+static void timed_step(struct replay *r, struct member *m, size_t index, struct vv_share share,
+                       unsigned threads) {
+    run_step(r, index, share, threads);
     if (r->program->profile) {
         m->at = vv_profile_step(r->program, m->thread, index, m->at);
     }
 }
 
-/* Shares are turned by the step's number, so that steps of one unit fall to different threads. */
 static void run_phase(struct replay *r, struct member *m, const struct vv_phase *phase,
-                      unsigned threads) {
+                      const struct vv_team *team) {
     for (size_t i = phase->begin; i < phase->end; i++) {
-        timed_step(r, m, i, (unsigned)(m->thread + i) % threads, threads);
+        timed_step(r, m, i, vv_team_share(team, m->thread, i), vv_team_threads(team));
     }
 }
 
@@ -96,7 +96,10 @@ static void run_alone(void *context) {
     struct member *m = context;
     struct replay *r = m->replay;
     for (size_t k = m->phase; k < m->next && !failed_before(r, k); k++) {
-        run_phase(r, m, &r->program->phases[k], 1);
+        const struct vv_phase *phase = &r->program->phases[k];
+        for (size_t i = phase->begin; i < phase->end; i++) {
+            timed_step(r, m, i, (struct vv_share){0, 1, 1}, 1);
+        }
     }
     r->left = m->at;
 }
@@ -118,13 +121,12 @@ static void end_profile(struct replay *r, struct vv_team *team, const struct mem
 static void body(void *context, struct vv_team *team, unsigned thread) {
     struct replay *r = context;
     struct vv_program *p = r->program;
-    unsigned threads = vv_team_threads(team);
     struct member m = {.replay = r, .thread = thread};
     if (p->profile) {
         m.at = vv_profile_wait(p, thread, vv_profile_start(p), vv_profile_start(p));
     }
     for (size_t k = 0; k < p->phase_count && !failed_before(r, k); k = m.next) {
-        run_phase(r, &m, &p->phases[k], threads);
+        run_phase(r, &m, &p->phases[k], team);
         m.phase = m.next = k + 1;
         while (m.next < p->phase_count && p->phases[m.next].alone) {
             m.next++;

@@ -122,7 +122,7 @@ const struct vv_program *vv_session_program(const struct vv_session *session, si
 /* ---- life ---- */
 
 static int open_device(struct vv_session *s, struct vv_error *error) {
-    struct vv_cpu_options cpu = {s->options.threads, s->options.features};
+    struct vv_cpu_options cpu = {s->options.threads, s->options.features, s->options.numa};
     return s->options.mock_device ? vv_mock_device(&cpu, &s->device, error)
                                   : vv_cpu_device(&cpu, &s->device, error);
 }

@@ -10,7 +10,8 @@ struct vv_session;
 struct vv_session_options {
     uint32_t slots, context, window, outputs; /* all 1 or more */
     unsigned threads;                         /* 0: default */
-    uint32_t features;                        /* VV_CPU_… to use at most */
+    enum vv_numa numa;
+    uint32_t features; /* VV_CPU_… to use at most */
     int kv_type;
     bool float_activations, all_barriers, mock_device, observe, mtp, profile;
     size_t profile_events;          /* of each thread that a profile keeps */

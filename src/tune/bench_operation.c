@@ -16,6 +16,7 @@ static const size_t set_most = (size_t)512 << 20;
 struct vv_bench {
     const struct vv_bench_lines_options *options;
     struct vv_check check;
+    struct vv_placement placement;
     struct vv_team *team;
     const struct vv_operation_folder *folder;
     bool ended;
@@ -145,8 +146,9 @@ static void take_next_copy(void *context) {
 /* As a program's replay does it: each thread its share, then all meet. */
 static void run_calls(void *context, struct vv_team *team, unsigned thread) {
     struct bench_case *c = context;
-    size_t threads = vv_team_threads(team), units = c->operation->units(c->args);
-    size_t begin = units * thread / threads, end = units * (thread + 1) / threads;
+    struct vv_share s = vv_team_share(team, thread, 0);
+    size_t units = c->operation->units(c->args);
+    size_t begin = units * s.before / s.all, end = units * (s.before + s.own) / s.all;
     for (size_t i = 0; i < c->running->calls; i++) {
         int code = begin < end ? c->running->variant->run(c->args, begin, end) : VV_OK;
         if (code != VV_OK) {
@@ -300,6 +302,19 @@ static int check_names(const struct vv_bench_lines_options *o, struct vv_error *
     return VV_OK;
 }
 
+static int open_team(struct vv_bench *bench) {
+    const struct vv_bench_lines_options *o = bench->options;
+    int code = vv_place_here(o->numa, o->threads, &bench->placement, bench->error);
+    if (code == VV_OK) {
+        bench->team = vv_team_new(&bench->placement, bench->error);
+        code = bench->team ? VV_OK : bench->error->code;
+    }
+    if (code != VV_OK) {
+        vv_placement_free(&bench->placement);
+    }
+    return code;
+}
+
 int vv_bench_operations(const struct vv_bench_lines_options *options, struct vv_error *error) {
     struct vv_bench_lines_options o = *options;
     struct vv_bench bench = {.options = &o, .error = error};
@@ -312,9 +327,8 @@ int vv_bench_operations(const struct vv_bench_lines_options *options, struct vv_
     if (code != VV_OK) {
         return code;
     }
-    bench.team = vv_team_new(o.threads ? o.threads : vv_cpu_default_threads(), error);
-    if (!bench.team) {
-        return error->code;
+    if ((code = open_team(&bench)) != VV_OK) {
+        return code;
     }
     for (const struct vv_operation_folder *const *f = vv_operation_folders; *f; f++) {
         if ((*f)->bench && !bench.ended) {
@@ -322,6 +336,7 @@ int vv_bench_operations(const struct vv_bench_lines_options *options, struct vv_
         }
     }
     vv_team_free(bench.team);
+    vv_placement_free(&bench.placement);
     if (bench.ended && bench.code == VV_OK) {
         return vv_fail(error, VV_ERROR_CANCELLED, "the measurement was ended early");
     }

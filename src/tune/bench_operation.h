@@ -1,6 +1,6 @@
 /* `varve bench OPERATION`: every variant of an operation on the shapes of real models. */
 #pragma once
-#include "base/error.h"
+#include "device/device.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,6 +22,7 @@ struct vv_bench_lines_options {
     size_t row_count;
     uint32_t rounds; /* 1 to VV_SAMPLES_MAX */
     unsigned threads;
+    enum vv_numa numa;
     uint32_t features; /* VV_CPU_… */
     uint64_t seed;
     bool (*going_on)(void *context); /* asked before each round; or NULL */

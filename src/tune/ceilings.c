@@ -131,21 +131,32 @@ static void measure(struct vv_team *team, struct probe *p, struct vv_ceilings *c
     *c = (struct vv_ceilings){best[0], best[1], best[2], best[3], vv_team_threads(team)};
 }
 
-int vv_measure_ceilings(unsigned threads, uint32_t features, struct vv_ceilings *ceilings,
-                        struct vv_error *error) {
-    threads = threads ? threads : vv_cpu_default_threads();
+static int measure_placed(const struct vv_placement *placement, uint32_t features,
+                          struct vv_ceilings *ceilings, struct vv_error *error) {
+    unsigned threads = placement->threads;
     struct probe p = {.loops = best_loops(features & vv_cpu_features())};
     p.share = (working_set() / threads / PARTS / LINE + 1) * LINE * PARTS;
-    p.memory = vv_pages_new(p.share * threads);
+    p.memory = vv_pages_new(p.share * threads, placement->nodes);
     if (!p.memory) {
         return vv_fail_memory(error, p.share * threads, "the measurement of memory speed");
     }
     ask_for_large_pages(&p, p.share * threads);
-    struct vv_team *team = vv_team_new(threads, error);
+    struct vv_team *team = vv_team_new(placement, error);
     if (team) {
         measure(team, &p, ceilings);
     }
     vv_team_free(team);
     vv_pages_free(p.memory);
     return team ? VV_OK : error->code;
+}
+
+int vv_measure_ceilings(const struct vv_cpu_options *options, struct vv_ceilings *ceilings,
+                        struct vv_error *error) {
+    struct vv_placement placement;
+    int code = vv_place_here(options->numa, options->threads, &placement, error);
+    if (code == VV_OK) {
+        code = measure_placed(&placement, options->features, ceilings, error);
+        vv_placement_free(&placement);
+    }
+    return code;
 }

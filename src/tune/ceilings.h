@@ -3,7 +3,7 @@
  * kernels are held against.
  */
 #pragma once
-#include "base/error.h"
+#include "device/device.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,8 +15,7 @@ struct vv_ceilings {
     unsigned threads;
 };
 
-/* With that many threads (0: physical cores that this process may use) and the best of the
- * instruction sets in `features` (VV_CPU_…). Takes about a second, and two gigabytes where caches
- * are large. */
-int vv_measure_ceilings(unsigned threads, uint32_t features, struct vv_ceilings *ceilings,
+/* On a CPU device with these options, by the best of their instruction sets. Takes about a second,
+ * and two gigabytes where caches are large. */
+int vv_measure_ceilings(const struct vv_cpu_options *options, struct vv_ceilings *ceilings,
                         struct vv_error *error);

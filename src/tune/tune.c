@@ -34,6 +34,7 @@ struct candidate {
 struct tune {
     const struct vv_tune_options *options;
     struct vv_session *session;
+    struct vv_placement placement;
     struct vv_team *team;
     uint32_t features, window, outputs;
     size_t vocabulary;
@@ -54,11 +55,11 @@ struct work {
 /* Call after call the next layer's step, as a program's threads do it. */
 static void run_calls(void *context, struct vv_team *team, unsigned thread) {
     const struct work *w = context;
-    size_t threads = vv_team_threads(team);
     for (size_t i = 0; i < w->calls; i++) {
         const void *args = w->group->args[i % w->group->count];
         size_t units = w->group->operation->units(args);
-        size_t begin = units * thread / threads, end = units * (thread + 1) / threads;
+        struct vv_share s = vv_team_share(team, thread, i);
+        size_t begin = units * s.before / s.all, end = units * (s.before + s.own) / s.all;
         if (begin < end) {
             w->variant->run(args, begin, end);
         }
@@ -250,8 +251,11 @@ static int open_all(struct tune *t, const struct vv_gguf *file, const struct vv_
     s.outputs = t->outputs;
     s.tuning = NULL;
     s.mock_device = s.profile = s.observe = false;
-    t->team = vv_team_new(s.threads ? s.threads : vv_cpu_default_threads(), error);
-    int code = t->team ? VV_OK : error->code;
+    int code = vv_place_here(s.numa, s.threads, &t->placement, error);
+    if (code == VV_OK) {
+        t->team = vv_team_new(&t->placement, error);
+        code = t->team ? VV_OK : error->code;
+    }
     return code == VV_OK ? vv_session_new(file, family, geometry, &s, &t->session, error) : code;
 }
 
@@ -263,6 +267,7 @@ static void close_all(struct tune *t) {
     free(t->candidates);
     vv_session_free(t->session);
     vv_team_free(t->team);
+    vv_placement_free(&t->placement);
 }
 
 int vv_tune_variants(const struct vv_gguf *file, const struct vv_family *family,

@@ -4,6 +4,7 @@
  * of all, and in a second one of the two alone, alternated, beyond chance.
  */
 #pragma once
+#include "device/cpu/topology.h"
 #include "session/session.h"
 
 struct vv_tune_line {
@@ -31,11 +32,22 @@ int vv_tune_variants(const struct vv_gguf *file, const struct vv_family *family,
                      const void *geometry, const struct vv_tune_options *options,
                      struct vv_error *error);
 
-/* Whether all CPUs that this process may use, or half of the physical cores, are better than the
- * physical cores: `*threads`, or 0 where nothing is faster beyond chance at generating. */
+/* A team that may be better than the physical cores placed by VV_NUMA_AUTO. */
+struct vv_tune_team {
+    unsigned threads; /* 0: the default */
+    enum vv_numa numa;
+};
+enum { VV_TUNE_TEAMS_MOST = 5 };
+/* Those that a machine offers: all CPUs that this process may use, siblings of one core too; half
+ * of the cores; the cores of one NUMA node; the fastest kind of cores alone; the cores as the
+ * system places them. */
+size_t vv_tune_teams(const struct vv_topology *topology,
+                     struct vv_tune_team teams[VV_TUNE_TEAMS_MOST]);
+
+/* Which of them generates fastest, beyond chance: `*team`, or that of zeros. */
 int vv_tune_threads(const struct vv_gguf *file, const struct vv_family *family,
-                    const void *geometry, const struct vv_tune_options *options, uint32_t *threads,
-                    struct vv_error *error);
+                    const void *geometry, const struct vv_tune_options *options,
+                    struct vv_tune_team *team, struct vv_error *error);
 
 /* What tells this machine from others: its CPU, what varve uses of it, its threads. */
 enum { VV_MACHINE_TEXT = 200 };

@@ -4,35 +4,50 @@
 #include "tune/ab.h"
 #include "tune/tune.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PROMPT = 64, GENERATE = 16, ROUNDS = 8, CPUS_MOST = 4096 };
+enum { PROMPT = 64, GENERATE = 16, ROUNDS = 8 };
 static const double chance_most = 0.05, gain_least = 0.02;
 
-/* CPUs that this process may run on, siblings of one core counted each. */
-static unsigned all_cpus(void) {
-    size_t bytes = CPU_ALLOC_SIZE(CPUS_MOST);
-    cpu_set_t *allowed = CPU_ALLOC(CPUS_MOST);
-    int count = 0;
-    if (allowed && sched_getaffinity(0, bytes, allowed) == 0) {
-        count = CPU_COUNT_S(bytes, allowed);
+size_t vv_tune_teams(const struct vv_topology *topology,
+                     struct vv_tune_team teams[VV_TUNE_TEAMS_MOST]) {
+    unsigned usual = vv_topology_threads(topology), fast = 0;
+    size_t count = 0;
+    while (fast < topology->cores && topology->core[fast].speed == topology->core[0].speed) {
+        fast++;
     }
-    CPU_FREE(allowed);
-    return count > 0 ? (unsigned)count : 1;
+    bool nodes = (topology->nodes & (topology->nodes - 1)) != 0, kinds = fast < topology->cores;
+    if (topology->cpus > topology->cores && topology->cpus <= topology->quota) {
+        teams[count++] = (struct vv_tune_team){topology->cpus, VV_NUMA_AUTO};
+    }
+    if (usual / 2 > 0) {
+        teams[count++] = (struct vv_tune_team){usual / 2, VV_NUMA_AUTO};
+    }
+    if (nodes) {
+        teams[count++] = (struct vv_tune_team){0, VV_NUMA_NODE};
+    }
+    if (kinds && fast < usual) {
+        teams[count++] = (struct vv_tune_team){fast, VV_NUMA_AUTO};
+    }
+    if (nodes || kinds) {
+        teams[count++] = (struct vv_tune_team){0, VV_NUMA_OFF};
+    }
+    return count;
 }
 
-/* Whether `threads` generate faster than `now` do; then it is the number to beat. */
-static int try_threads(const struct vv_gguf *file, const struct vv_family *family,
-                       const void *geometry, const struct vv_tune_options *options,
-                       const int32_t *prompt, unsigned threads, unsigned *now,
-                       struct vv_error *error) {
+/* Whether `team` generates faster than `now` does; then it is the one to beat. */
+static int try_team(const struct vv_gguf *file, const struct vv_family *family,
+                    const void *geometry, const struct vv_tune_options *options,
+                    const int32_t *prompt, const struct vv_tune_team *team,
+                    struct vv_tune_team *now, struct vv_error *error) {
     struct vv_session_options a = *options->session, b = a;
     struct vv_ab_result r;
-    a.threads = *now;
-    b.threads = threads;
+    a.threads = now->threads;
+    a.numa = now->numa;
+    b.threads = team->threads;
+    b.numa = team->numa;
     const struct vv_ab_options ab = {
         .sides = {&a, &b},
         .prompt = prompt,
@@ -46,29 +61,35 @@ static int try_threads(const struct vv_gguf *file, const struct vv_family *famil
     if (code == VV_OK && r.equal && r.generate_p <= chance_most) {
         double was = vv_series_of(r.sides[0].generate_ms, ROUNDS).median;
         double is = vv_series_of(r.sides[1].generate_ms, ROUNDS).median;
-        *now = is < was * (1 - gain_least) ? threads : *now;
+        *now = is < was * (1 - gain_least) ? *team : *now;
     }
     return code;
 }
 
 int vv_tune_threads(const struct vv_gguf *file, const struct vv_family *family,
-                    const void *geometry, const struct vv_tune_options *options, uint32_t *threads,
-                    struct vv_error *error) {
-    unsigned physical = vv_cpu_default_threads(), best = physical;
-    const unsigned others[] = {all_cpus(), physical / 2};
+                    const void *geometry, const struct vv_tune_options *options,
+                    struct vv_tune_team *team, struct vv_error *error) {
+    struct vv_tune_team teams[VV_TUNE_TEAMS_MOST], best = {0};
+    struct vv_topology topology;
     struct vv_model_facts facts;
     int32_t prompt[PROMPT];
-    int code = VV_OK;
+    if (!vv_topology_here(&topology)) {
+        return vv_fail_memory(error, VV_CPUS_MAX, "the list of this machine's cores");
+    }
+    size_t count = vv_tune_teams(&topology, teams);
+    vv_topology_free(&topology);
     family->facts(geometry, &facts);
     for (size_t i = 0; i < PROMPT; i++) {
         prompt[i] = (int32_t)vv_high_product(vv_random_at(options->seed, i), facts.vocabulary);
     }
-    for (size_t i = 0; code == VV_OK && i < 2; i++) {
-        if (others[i] > 0 && others[i] != physical && facts.context > PROMPT + GENERATE) {
-            code = try_threads(file, family, geometry, options, prompt, others[i], &best, error);
-        }
+    count = facts.context > PROMPT + GENERATE ? count : 0;
+    int code = VV_OK;
+    for (size_t i = 0; code == VV_OK && i < count; i++) {
+        code = try_team(file, family, geometry, options, prompt, &teams[i], &best, error);
     }
-    *threads = code == VV_OK && best != physical ? best : 0;
+    if (code == VV_OK) {
+        *team = best;
+    }
     return code;
 }
 

@@ -9,18 +9,19 @@
 
 struct cpu_device {
     struct vv_device base;
+    struct vv_placement placement;
     struct vv_team *team;
 };
 
 static void cpu_close(struct vv_device *device) {
     struct cpu_device *cpu = (struct cpu_device *)device;
     vv_team_free(cpu->team);
+    vv_placement_free(&cpu->placement);
     free(cpu);
 }
 
 static void *cpu_allocate(struct vv_device *device, size_t bytes) {
-    (void)device;
-    return vv_pages_new(bytes);
+    return vv_pages_new(bytes, ((struct cpu_device *)device)->placement.nodes);
 }
 
 static void cpu_release(struct vv_device *device, void *at) {
@@ -67,19 +68,23 @@ int vv_cpu_device(const struct vv_cpu_options *options, struct vv_device **devic
     static const struct vv_device_calls calls = {cpu_close,  cpu_allocate,   cpu_release,
                                                  cpu_copy,   cpu_copy,       cpu_run,
                                                  cpu_layout, cpu_copy_pieces};
-    unsigned threads = options->threads ? options->threads : vv_cpu_default_threads();
     struct cpu_device *cpu = calloc(1, sizeof *cpu);
     if (!cpu) {
         return vv_fail_memory(error, sizeof *cpu, "a device");
     }
+    int code = vv_place_here(options->numa, options->threads, &cpu->placement, error);
+    if (code != VV_OK) {
+        free(cpu);
+        return code;
+    }
     cpu->base = (struct vv_device){.calls = &calls,
                                    .name = "cpu",
                                    .features = vv_cpu_features() & options->features,
-                                   .threads = threads,
+                                   .threads = cpu->placement.threads,
                                    .shares_host_memory = true};
-    cpu->team = vv_team_new(threads, error);
+    cpu->team = vv_team_new(&cpu->placement, error);
     if (!cpu->team) {
-        free(cpu);
+        cpu_close(&cpu->base);
         return error->code;
     }
     *device = &cpu->base;

@@ -1,45 +1,35 @@
 #include "device/cpu/pages.h"
-#include "device/cpu/topology.h"
 
-#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { HEADER = 64 }; /* holds the size; keeps the rest aligned */
+enum { HEADER = 64, LARGE = 1 << 20 }; /* a header holds the size and keeps the rest aligned */
 
-static uint64_t nodes;
+enum { MPOL_DEFAULT = 0, MPOL_PREFERRED = 1, MPOL_INTERLEAVE = 3 }; /* linux/mempolicy.h */
 
-static void find_nodes(void) {
-    struct vv_topology topology;
-    if (vv_topology_here(&topology)) {
-        nodes = topology.nodes;
-        vv_topology_free(&topology);
-    }
+static int policy_of(uint64_t nodes) {
+    return (nodes & (nodes - 1)) != 0 ? MPOL_INTERLEAVE : MPOL_PREFERRED;
 }
 
-/*
- * On a machine of several NUMA nodes large memory lies page by page on all whose cores we use:
- * every thread reads what others wrote, and one node's channels would be the limit of all. A policy
- * that the process was started with (numactl) stays, and a system that refuses keeps its own.
- */
-static void spread(void *map, size_t bytes) {
-    enum { LARGE = 1 << 20, MPOL_DEFAULT = 0, MPOL_INTERLEAVE = 3 }; /* linux/mempolicy.h */
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    if (bytes < LARGE) {
-        return;
-    }
-    pthread_once(&once, find_nodes);
+/* A policy that the process was started with stays. */
+static bool may_choose(uint64_t nodes) {
     int policy = MPOL_DEFAULT;
-    bool several = (nodes & (nodes - 1)) != 0;
-    if (several && syscall(SYS_get_mempolicy, &policy, NULL, 0, NULL, 0) == 0 &&
-        policy == MPOL_DEFAULT) {
-        unsigned long mask = nodes;
-        syscall(SYS_mbind, map, bytes, MPOL_INTERLEAVE, &mask, sizeof mask * 8 + 1, 0);
-    }
+    return nodes != 0 && syscall(SYS_get_mempolicy, &policy, NULL, 0, NULL, 0) == 0 &&
+           policy == MPOL_DEFAULT;
 }
 
-void *vv_pages_new(size_t bytes) {
+bool vv_pages_prefer(uint64_t nodes) {
+    unsigned long mask = nodes;
+    return may_choose(nodes) &&
+           syscall(SYS_set_mempolicy, policy_of(nodes), &mask, sizeof mask * 8 + 1) == 0;
+}
+
+void vv_pages_prefer_none(void) {
+    syscall(SYS_set_mempolicy, MPOL_DEFAULT, NULL, 0);
+}
+
+void *vv_pages_new(size_t bytes, uint64_t nodes) {
     if (bytes > SIZE_MAX - HEADER) {
         return NULL;
     }
@@ -48,7 +38,10 @@ void *vv_pages_new(size_t bytes) {
     if (map == MAP_FAILED) {
         return NULL;
     }
-    spread(map, room);
+    if (room >= LARGE && may_choose(nodes)) { /* a system that refuses keeps its own policy */
+        unsigned long mask = nodes;
+        syscall(SYS_mbind, map, room, policy_of(nodes), &mask, sizeof mask * 8 + 1, 0);
+    }
     *map = room;
     return (uint8_t *)map + HEADER;
 }

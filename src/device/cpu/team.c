@@ -1,4 +1,5 @@
 #include "device/cpu/team.h"
+#include "device/cpu/pages.h"
 
 #include <limits.h>
 #include <linux/futex.h>
@@ -34,6 +35,8 @@ struct member {
 };
 
 struct vv_team {
+    const struct vv_placement *placement;
+    uint32_t *speed_before; /* [threads + 1]: of all threads before each */
     unsigned threads;
     int64_t spin; /* nanoseconds */
     vv_team_body body;
@@ -151,11 +154,63 @@ static void put_float_mode_back(uint64_t mode) {
 #endif
 }
 
+/* ---- places ---- */
+
+enum { SET_BYTES = VV_CPUS_MAX / 8 };
+
+/* The CPUs that a thread may run on; NULL: where the system likes. */
+static const cpu_set_t *cpus_of(const struct vv_team *team, unsigned thread) {
+    const struct vv_placement *p = team->placement;
+    return p->zone_count ? p->zones[p->zone_of[thread]].cpus : NULL;
+}
+
+/* What a caller had before it became thread 0. */
+struct before {
+    uint64_t float_mode;
+    bool moved, policy;
+    _Alignas(cpu_set_t) unsigned char cpus[SET_BYTES];
+};
+
+static void take_place(const struct vv_team *team, struct before *before) {
+    const cpu_set_t *cpus = cpus_of(team, 0);
+    cpu_set_t *old = (cpu_set_t *)(void *)before->cpus;
+    before->float_mode = set_float_mode();
+    before->moved = cpus && sched_getaffinity(0, SET_BYTES, old) == 0 &&
+                    sched_setaffinity(0, SET_BYTES, cpus) == 0;
+    before->policy = vv_pages_prefer(team->placement->nodes);
+}
+
+/* A library leaves no traces. */
+static void leave_place(const struct before *before) {
+    if (before->policy) {
+        vv_pages_prefer_none();
+    }
+    if (before->moved) {
+        sched_setaffinity(0, SET_BYTES, (const cpu_set_t *)(const void *)before->cpus);
+    }
+    put_float_mode_back(before->float_mode);
+}
+
+static uint32_t speed_of(const struct vv_placement *p, unsigned thread) {
+    return p->zone_count ? p->zones[p->zone_of[thread]].speed : 1;
+}
+
+struct vv_share vv_team_share(const struct vv_team *team, unsigned thread, size_t turn) {
+    const uint32_t *before = team->speed_before;
+    unsigned n = team->threads, first = (n - (unsigned)(turn % n)) % n;
+    uint32_t all = before[n], wrapped = thread < first ? all : 0;
+    return (struct vv_share){before[thread] + wrapped - before[first],
+                             before[thread + 1] - before[thread], all};
+}
+
+/* ---- threads ---- */
+
 static void *member_main(void *argument) {
     struct member *m = argument;
     struct vv_team *team = m->team;
     uint32_t seen = 0;
     set_float_mode();
+    vv_pages_prefer(team->placement->nodes);
     for (;;) {
         wait_change(team, &team->run, seen);
         seen++;
@@ -167,9 +222,9 @@ static void *member_main(void *argument) {
     }
 }
 
-/* The caller's own float mode is put back: a library leaves no traces. */
 void vv_team_run(struct vv_team *team, vv_team_body body, void *context) {
-    uint64_t mode = set_float_mode();
+    struct before before;
+    take_place(team, &before);
     team->body = body;
     team->context = context;
     if (team->threads > 1) {
@@ -177,7 +232,7 @@ void vv_team_run(struct vv_team *team, vv_team_body body, void *context) {
     }
     body(context, team, 0);
     vv_team_barrier(team);
-    put_float_mode_back(mode);
+    leave_place(&before);
 }
 
 /* More threads than CPUs that they may run on. */
@@ -198,23 +253,46 @@ static int start(struct member *m) {
     if (code == 0) {
         code = pthread_create(&m->id, &attributes, member_main, m);
     }
+    const cpu_set_t *cpus = cpus_of(m->team, m->thread);
+    if (code == 0 && cpus) {
+        pthread_setaffinity_np(m->id, SET_BYTES, cpus);
+    }
     pthread_attr_destroy(&attributes);
     return code;
 }
 
-struct vv_team *vv_team_new(unsigned threads, struct vv_error *error) {
+/* A team of its caller alone. */
+static struct vv_team *create(const struct vv_placement *placement, struct vv_error *error) {
+    unsigned threads = placement->threads;
     struct vv_team *team = aligned_alloc(64, (sizeof *team + 63) / 64 * 64);
     struct member *members = calloc(threads, sizeof *members);
-    if (!team || !members) {
+    uint32_t *speed_before = calloc((size_t)threads + 1, sizeof *speed_before);
+    if (!team || !members || !speed_before) {
         free(team);
         free(members);
+        free(speed_before);
         vv_fail_memory(error, sizeof *team, "a team of threads");
         return NULL;
     }
     memset(team, 0, sizeof *team);
+    team->placement = placement;
     team->members = members;
+    team->speed_before = speed_before;
     team->threads = 1;
     team->spin = crowded(threads) ? CROWDED_NANOSECONDS : SPIN_NANOSECONDS;
+    for (unsigned t = 0; t < threads; t++) {
+        speed_before[t + 1] = speed_before[t] + speed_of(placement, t);
+    }
+    return team;
+}
+
+struct vv_team *vv_team_new(const struct vv_placement *placement, struct vv_error *error) {
+    struct vv_team *team = create(placement, error);
+    if (!team) {
+        return NULL;
+    }
+    unsigned threads = placement->threads;
+    struct member *members = team->members;
     for (unsigned t = 1; t < threads; t++) {
         members[t] = (struct member){team, t, 0};
         int code = start(&members[t]);
@@ -239,5 +317,6 @@ void vv_team_free(struct vv_team *team) {
         pthread_join(team->members[t].id, NULL);
     }
     free(team->members);
+    free(team->speed_before);
     free(team);
 }

@@ -140,12 +140,7 @@ void vv_topology_free(struct vv_topology *topology) {
 }
 
 unsigned vv_topology_threads(const struct vv_topology *topology) {
-    unsigned best = 1;
-    for (unsigned n = 1; n <= topology->cores && n <= topology->quota; n++) {
-        uint64_t gain = (uint64_t)n * topology->core[n - 1].speed;
-        best = gain > (uint64_t)best * topology->core[best - 1].speed ? n : best;
-    }
-    return best;
+    return topology->cores < topology->quota ? topology->cores : topology->quota;
 }
 
 bool vv_topology_warns(const struct vv_topology *topology, unsigned threads, char *text,

@@ -36,9 +36,8 @@ void vv_topology_free(struct vv_topology *topology);
  * 2, in CPUs rounded up; UINT_MAX: none. */
 unsigned vv_cpu_quota(const char *root);
 
-/* Threads to use: at most one a core (SMT siblings share the units that a kernel saturates), no
- * more than the quota. Threads have equal shares and n of them are as slow as the slowest: of cores
- * of several kinds as many of the fastest as give the largest n · speed. */
+/* Threads to use: one a core (SMT siblings share the units that a kernel saturates), slow ones too,
+ * since shares go by speed; no more than the quota. */
 unsigned vv_topology_threads(const struct vv_topology *topology);
 
 /* A sentence in `text` if `threads` can't all run at once, or not on cores of their own. */

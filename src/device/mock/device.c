@@ -21,6 +21,7 @@ struct block {
 
 struct mock_device {
     struct vv_device base;
+    struct vv_placement placement; /* of threads alone: they run where the system likes */
     struct vv_team *team;
     struct block *blocks;
 };
@@ -139,7 +140,8 @@ int vv_mock_device(const struct vv_cpu_options *options, struct vv_device **devi
                                     .features = vv_cpu_features() & options->features,
                                     .threads = threads,
                                     .packs_weights = true};
-    mock->team = vv_team_new(threads, error);
+    mock->placement.threads = threads;
+    mock->team = vv_team_new(&mock->placement, error);
     if (!mock->team) {
         free(mock);
         return error->code;
