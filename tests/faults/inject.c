@@ -130,8 +130,8 @@ int __wrap_munmap(void *at, size_t size) {
 
 int __real_open(const char *path, int flags, ...);
 int __real_close(int fd);
+FILE *__real_fopen(const char *path, const char *mode);
 int __real_fclose(FILE *file);
-int __wrap_fclose(FILE *file);
 int __real_fstat(int fd, struct stat *out);
 ssize_t __real_pread(int fd, void *to, size_t n, off_t at);
 ssize_t __real_write(int fd, const void *from, size_t n);
@@ -140,6 +140,8 @@ int __real_rename(const char *from, const char *to);
 int __real_pthread_create(pthread_t *id, const pthread_attr_t *a, void *(*f)(void *), void *x);
 int __wrap_open(const char *path, int flags, ...);
 int __wrap_close(int fd);
+FILE *__wrap_fopen(const char *path, const char *mode);
+int __wrap_fclose(FILE *file);
 int __wrap_fstat(int fd, struct stat *out);
 ssize_t __wrap_pread(int fd, void *to, size_t n, off_t at);
 ssize_t __wrap_write(int fd, const void *from, size_t n);
@@ -165,7 +167,13 @@ int __wrap_close(int fd) {
     return __real_close(fd);
 }
 
-/* A stream was made of an open file, which is closed with it. */
+FILE *__wrap_fopen(const char *path, const char *mode) {
+    FILE *file = fails(EMFILE) ? NULL : __real_fopen(path, mode);
+    atomic_fetch_add(&held, file != NULL);
+    return file;
+}
+
+/* Of a stream that was made of an open file, that one is closed with it. */
 int __wrap_fclose(FILE *file) {
     atomic_fetch_sub(&held, 1);
     return __real_fclose(file);
