@@ -38,6 +38,7 @@ enum {
     VARVE_ERROR_MEMORY = -4,      /* no memory left */
     VARVE_ERROR_UNSUPPORTED = -5, /* understood, and not available here */
     VARVE_ERROR_CANCELLED = -6,   /* a progress callback asked to stop */
+    VARVE_ERROR_DEVICE = -7,      /* a GPU was lost, or refused to run what it was given */
 };
 
 struct varve_error {
@@ -369,6 +370,14 @@ enum varve_numa {
     VARVE_NUMA_NODE,   /* threads and memory on one node */
 };
 
+/* Where a session's weights and state lie, and what computes. All give the same bits. */
+enum varve_device {
+    VARVE_DEVICE_CPU,
+    VARVE_DEVICE_MOCK, /* tests: separate, locked memory and another weight order */
+    VARVE_DEVICE_CUDA, /* the first NVIDIA GPU; needs the module that a build with CUDA makes */
+    VARVE_DEVICE_CUDA_EMULATED, /* tests: that module's kernels on the CPU, slowly */
+};
+
 struct varve_session_options {
     uint32_t slots;   /* sequences held at once; 0: 1 */
     uint32_t context; /* tokens a sequence may have; 0: the model's, at most 4096 */
@@ -379,7 +388,8 @@ struct varve_session_options {
     bool kv_f16;            /* keys and values in half precision: half the memory, other results */
     bool float_activations; /* validation: weights decoded exactly, float32 activations */
     bool all_barriers;      /* debugging: a barrier after every step; same results */
-    bool mock_device;       /* tests: separate, locked memory and another weight order */
+    enum varve_device device;
+    bool no_recordings;     /* a GPU's kernels are started one by one: for tests */
     bool observe;           /* keep inner tensors of the last window for varve_session_observed */
     bool mtp;               /* evaluate the MTP block beside the trunk */
     bool profile;           /* time every step for varve_session_profile */
@@ -590,8 +600,9 @@ int varve_sampler_draw(struct varve_sampler *sampler, const float *logits, const
 /* ---- checks of the operations --------------------------------------------------------------- */
 
 struct varve_check_options {
-    const char *operation; /* NULL: all */
-    const char *variant;   /* only names that contain this; NULL: all */
+    enum varve_device device; /* whose variants are checked; the mock has the CPU's */
+    const char *operation;    /* NULL: all */
+    const char *variant;      /* only names that contain this; NULL: all */
     uint64_t seed;
     bool quick;
     void (*folder_done)(void *context, const char *operation, size_t passed, size_t failed);

@@ -30,7 +30,7 @@ static struct bare bare_open(bool mock, int kv_type) {
                                                .threads = 1,
                                                .features = UINT32_MAX,
                                                .kv_type = kv_type,
-                                               .mock_device = mock};
+                                               .device = mock ? VV_DEVICE_MOCK : VV_DEVICE_CPU};
     const struct vv_gguf_options map = {0};
     assert_int_equal(vv_gguf_open(VARVE_SOURCE_DIR "/tests/data/" MODEL, &map, &b.file, &error), 0);
     b.family = vv_family_of(b.file, &error);

@@ -70,7 +70,7 @@ static void c046_rows_of_the_ngram_table(void **state) {
                                                         {.threads = 2, .numa = VARVE_NUMA_SPREAD},
                                                         {.threads = 1, .numa = VARVE_NUMA_NODE},
                                                         {.threads = 1, .isa = "portable"},
-                                                        {.threads = 2, .mock_device = true}};
+                                                        {.threads = 2, .device = VARVE_DEVICE_MOCK}};
     for (size_t m = 0; m < 3; m++) {
         char model[400], golden[400];
         snprintf(model, sizeof model, "%s%s", DATA, models[m][0]);

@@ -67,7 +67,7 @@ static void c044_threads_change_no_bit(void **state) {
         other.threads = 3;
         same(&o, want, run(&o, &other, 1), "all barriers");
         other = plain;
-        other.mock_device = true;
+        other.device = VARVE_DEVICE_MOCK;
         other.threads = 2;
         other.window = 7;
         same(&o, want, run(&o, &other, 1), "the mock device");

@@ -108,10 +108,11 @@ static void open_pair(struct pair *p, const struct sweep *how) {
                                             .logits = 16,
                                             .threads = how->threads,
                                             .mtp = how->mtp,
-                                            .mock_device = how->mock};
+                                            .device =
+                                                how->mock ? VARVE_DEVICE_MOCK : VARVE_DEVICE_CPU};
     *p = (struct pair){.o = open_model(how->model)};
     p->verified = open_session(&p->o, &options);
-    options.mock_device = false;
+    options.device = VARVE_DEVICE_CPU;
     options.threads = 1;
     struct varve_session *advanced = open_session(&p->o, &options);
     random_tokens(&p->o, 3, p->tokens, LONGEST);

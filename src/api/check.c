@@ -6,6 +6,7 @@
 int varve_check(const struct varve_check_options *options, size_t *passed, size_t *failed,
                 struct varve_error *error) {
     const struct vv_check_options inner = {
+        .device = (enum vv_device_kind)options->device,
         .folder = options->operation,
         .variant = options->variant,
         .seed = options->seed,
@@ -20,9 +21,9 @@ int varve_check(const struct varve_check_options *options, size_t *passed, size_
 static void list_operation(const struct vv_operation *operation,
                            void (*each)(void *context, const char *variant, bool here),
                            void *context) {
-    uint32_t features = vv_cpu_features();
-    for (const struct vv_variant *v = operation->variants; v->name; v++) {
-        each(context, v->name, (v->needs & ~features) == 0);
+    const struct vv_variant *v;
+    for (size_t i = 0; (v = vv_variant_at(operation, i)) != NULL; i++) {
+        each(context, v->name, vv_variant_runs(v, vv_cpu_features()));
     }
 }
 

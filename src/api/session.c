@@ -45,7 +45,8 @@ int vv_translate_options(const struct varve_model *model, const struct varve_ses
         .kv_type = from->kv_f16 ? VV_TYPE_F16 : VV_TYPE_F32,
         .float_activations = from->float_activations,
         .all_barriers = from->all_barriers,
-        .mock_device = from->mock_device,
+        .device = (enum vv_device_kind)from->device, /* one list under two names */
+        .no_recordings = from->no_recordings,
         .observe = from->observe,
         .mtp = from->mtp,
         .profile = from->profile,

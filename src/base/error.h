@@ -17,6 +17,7 @@ enum {
     VV_ERROR_MEMORY = -4,      /* no memory left */
     VV_ERROR_UNSUPPORTED = -5, /* understood, and not available here */
     VV_ERROR_CANCELLED = -6,   /* the caller asked to stop */
+    VV_ERROR_DEVICE = -7,      /* a GPU was lost, or refused to run what it was given */
 };
 
 struct vv_error {
@@ -30,9 +31,15 @@ struct vv_error {
 #define VV_PRINTF(at, first)
 #endif
 
+#ifdef __cplusplus
+extern "C" {
+#endif
 /* Fills `error` and returns `code`. Control characters and ill-formed UTF-8 are shown as '?'. */
 int vv_fail(struct vv_error *error, int code, const char *format, ...) VV_PRINTF(3, 4);
 int vv_fail_va(struct vv_error *error, int code, const char *format, va_list list);
 
 /* The sentence for "no memory for WHAT": names the size. Returns VV_ERROR_MEMORY. */
 int vv_fail_memory(struct vv_error *error, unsigned long long bytes, const char *what);
+#ifdef __cplusplus
+}
+#endif

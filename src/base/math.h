@@ -6,15 +6,12 @@
  * Errors given below are the largest ones against double precision over the stated range.
  */
 #pragma once
+#include "base/both.h"
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
 
-#ifdef __CUDACC__
-#define VV_MATH static inline __host__ __device__
-#else
-#define VV_MATH static inline
-#endif
+#define VV_MATH VV_BOTH
 
 VV_MATH uint32_t vv_bits(float x) {
     uint32_t u;

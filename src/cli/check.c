@@ -27,6 +27,7 @@ int command_check(const struct arguments *arguments) {
         return EXIT_DONE;
     }
     struct varve_check_options options = {
+        .device = (enum varve_device)choice_of(arguments, OPTION_device),
         .operation = arguments->operand_count ? arguments->operands[0] : NULL,
         .variant = text_of(arguments, OPTION_variant),
         .seed = given(arguments, OPTION_seed) ? (uint64_t)integer_of(arguments, OPTION_seed) : 1,

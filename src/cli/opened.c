@@ -103,7 +103,8 @@ struct varve_session_options session_options(const struct arguments *arguments, 
         .kv_f16 = choice_of(arguments, OPTION_kv) == 1,
         .float_activations = choice_of(arguments, OPTION_activations) == 1,
         .all_barriers = choice_of(arguments, OPTION_barriers) == 1,
-        .mock_device = choice_of(arguments, OPTION_device) == 1,
+        .no_recordings = choice_of(arguments, OPTION_graphs) == 1,
+        .device = (enum varve_device)choice_of(arguments, OPTION_device),
         .isa = choice_of(arguments, OPTION_isa) ? text_of(arguments, OPTION_isa) : NULL,
     };
     warn_of_threads(options.threads);

@@ -23,7 +23,8 @@ WORDS(ISAS, "auto", "portable", "avx2", "avxvnni", "avx512", "vnni", "amx", "neo
       "i8mm");
 WORDS(ACTIVATIONS, "int8", "f32");
 WORDS(BARRIERS, "needed", "all");
-WORDS(DEVICES, "cpu", "mock");
+WORDS(DEVICES, "cpu", "mock", "cuda", "cuda-emulated"); /* as enum varve_device */
+WORDS(GRAPHS, "on", "off");
 WORDS(SHELLS, "bash", "zsh");
 
 #define RUN (1u << COMMAND_run)

@@ -7,13 +7,13 @@
 #pragma once
 #include "base/error.h"
 #include "memory/state.h"
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct vv_device;
 struct vv_team;
+struct vv_launcher; /* device/launch.h */
 
 /* What one thread of a team does; thread 0 is the caller. Every thread passes the same barriers. */
 typedef void (*vv_team_body)(void *context, struct vv_team *team, unsigned thread);
@@ -41,9 +41,13 @@ struct vv_device_calls {
 struct vv_device {
     const struct vv_device_calls *calls;
     const char *name;
-    uint32_t features; /* VV_CPU_… of its kernels */
+    uint32_t features; /* VV_CPU_… or VV_CUDA_… of its kernels */
+    /* How kernels are queued on a device that runs them itself; NULL: they are functions that the
+     * team's threads call. */
+    const struct vv_launcher *launcher;
     unsigned threads;
     bool shares_host_memory; /* a host address is a device address: files may be used as mapped */
+    unsigned processors;     /* multiprocessors of a GPU */
     bool packs_weights;      /* wants variants with a weight order of their own */
 };
 
@@ -65,6 +69,21 @@ int vv_cpu_device(const struct vv_cpu_options *options, struct vv_device **devic
 /* The mock takes the same options, but places nothing. */
 int vv_mock_device(const struct vv_cpu_options *options, struct vv_device **device,
                    struct vv_error *error);
+
+/* The first NVIDIA GPU; or, `emulated`, the same kernels on the CPU, slowly: for tests where there
+ * is no GPU. VV_ERROR_UNSUPPORTED: there is none, or no module of kernels for it; the sentence says
+ * which. */
+int vv_cuda_device(bool emulated, struct vv_device **device, struct vv_error *error);
+
+enum vv_device_kind {
+    VV_DEVICE_CPU,
+    VV_DEVICE_MOCK,
+    VV_DEVICE_CUDA,
+    VV_DEVICE_CUDA_EMULATED,
+};
+/* Any of them; `options` count for the first two. */
+int vv_device_open(enum vv_device_kind kind, const struct vv_cpu_options *options,
+                   struct vv_device **device, struct vv_error *error);
 
 /* Physical cores inside the affinity mask and the cgroup's quota, at least 1. */
 unsigned vv_cpu_default_threads(void);

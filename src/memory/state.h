@@ -5,6 +5,7 @@
  * however it lies in memory.
  */
 #pragma once
+#include "base/both.h"
 #include "gguf/types.h"
 #include <stddef.h>
 #include <stdint.h>
@@ -41,7 +42,7 @@ struct vv_state_view {
 
 /* Entry `index` of `slot`: the position for a ring or per-token rows, the block number for rows
  * that cover several tokens, 0 for fixed parts. */
-static inline void *vv_state_at(const struct vv_state_view *v, int32_t slot, int64_t index) {
+VV_BOTH void *vv_state_at(const struct vv_state_view *v, int32_t slot, int64_t index) {
     size_t entry = v->ring ? (size_t)index % v->ring : (size_t)index;
     return v->base + (size_t)slot * v->slot_stride + entry * v->entry_stride;
 }

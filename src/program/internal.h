@@ -47,8 +47,9 @@ struct vv_program {
     bool all_barriers;
     void **memory; /* device blocks */
     size_t memory_count, memory_room, memory_bytes;
-    struct vv_profile *profile; /* or NULL */
-    struct vv_error failure;    /* of the recording; code VV_OK: none */
+    struct vv_launched *launched; /* how it runs on a device that launches kernels, or NULL */
+    struct vv_profile *profile;   /* or NULL */
+    struct vv_error failure;      /* of the recording; code VV_OK: none */
 };
 
 /* Sorts the steps into phases (hazards.c). With `all_barriers` every step is a phase of its own, in
@@ -60,6 +61,22 @@ size_t vv_step_bytes(const struct vv_step *step);
 
 /* Chooses which phases are left to one thread when the window has as many rows as it has now. */
 void vv_plan_alone(struct vv_program *program);
+
+/* Chooses the steps' variants for windows as large as this one. */
+void vv_select_variants(struct vv_program *program);
+
+/* Fills `error` with the sentence for a step's trouble. */
+int vv_explain(const struct vv_program *program, size_t step, int code, struct vv_error *error);
+
+/* Bytes of the window's memory: the window and its arrays. */
+size_t vv_window_bytes(const struct vv_program *program);
+
+/* ---- launched.c ---- */
+
+int vv_launched_new(struct vv_program *program, const struct vv_program_options *options,
+                    struct vv_error *error);
+void vv_launched_free(struct vv_program *program);
+int vv_launched_run(struct vv_program *program, struct vv_error *error);
 
 /* ---- profile.c ---- */
 
@@ -78,5 +95,7 @@ int64_t vv_profile_step(struct vv_program *program, unsigned thread, size_t step
 /* It went to a barrier that was opened at `left`, when the last thread had come and done what is
  * left to it alone. */
 int64_t vv_profile_wait(struct vv_program *program, unsigned thread, int64_t from, int64_t left);
+/* A step took `nanoseconds` on a device. */
+void vv_profile_add(struct vv_program *program, size_t step, int64_t nanoseconds);
 /* It waited for the others until the end of the run. */
 void vv_profile_idle(struct vv_program *program, unsigned thread, int64_t from, int64_t end);

@@ -94,6 +94,10 @@ int64_t vv_profile_step(struct vv_program *program, unsigned thread, size_t step
     return now;
 }
 
+void vv_profile_add(struct vv_program *program, size_t step, int64_t nanoseconds) {
+    program->profile->thread[0].step[step] += nanoseconds;
+}
+
 int64_t vv_profile_wait(struct vv_program *program, unsigned thread, int64_t from, int64_t left) {
     struct thread *t = &program->profile->thread[thread];
     int64_t now = vv_nanoseconds();

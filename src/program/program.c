@@ -5,10 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+static size_t window_bytes(int32_t rows, int32_t outputs) {
+    return sizeof(struct vv_window) + (7 * (size_t)rows + 1 + (size_t)outputs) * sizeof(int32_t);
+}
+
+size_t vv_window_bytes(const struct vv_program *program) {
+    return window_bytes(program->rows, program->outputs);
+}
+
 /* One block holds the window and its arrays. */
 static struct vv_window *window_new(int32_t rows, int32_t outputs) {
     size_t n = (size_t)rows;
-    struct vv_window *w = calloc(1, sizeof *w + (7 * n + 1 + (size_t)outputs) * sizeof(int32_t));
+    struct vv_window *w = calloc(1, window_bytes(rows, outputs));
     if (w) {
         int32_t *at = (int32_t *)(void *)(w + 1);
         w->rows = w->sequences = rows;
@@ -53,6 +61,7 @@ void vv_program_free(struct vv_program *program) {
     for (size_t i = 0; program->device && i < program->memory_count; i++) {
         program->device->calls->release(program->device, program->memory[i]);
     }
+    vv_launched_free(program);
     vv_profile_free(program->profile);
     free(program->steps);
     free(program->pools);
@@ -184,6 +193,9 @@ int vv_program_finish(struct vv_program *program, const struct vv_program_option
             return vv_fail_memory(error, bytes, "a program's pools");
         }
         memset(program->pools, 0, bytes);
+    }
+    if (code == VV_OK && program->device->launcher) {
+        code = vv_launched_new(program, options, error);
     }
     if (code == VV_OK && options->profile) {
         code = vv_profile_new(program, options->events, error);

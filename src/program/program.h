@@ -38,10 +38,12 @@ void vv_program_add(struct vv_program *program, const struct vv_operation *opera
 void vv_program_fail(struct vv_program *program, int code, const char *format, ...) VV_PRINTF(3, 4);
 
 struct vv_program_options {
-    bool all_barriers;              /* one after every step, for debugging: results are equal */
-    bool profile;                   /* time every step */
-    size_t events;                  /* of each thread that a profile keeps, the latest ones */
-    const struct vv_tuning *tuning; /* or NULL: the registry's rule alone */
+    bool all_barriers;               /* one after every step, for debugging: results are equal */
+    bool profile;                    /* time every step */
+    bool no_recordings;              /* steps are queued one by one on a device that launches */
+    const struct vv_program *beside; /* whose window steps look at too, or NULL */
+    size_t events;                   /* of each thread that a profile keeps, the latest ones */
+    const struct vv_tuning *tuning;  /* or NULL: the registry's rule alone */
 };
 
 /* Chooses variants (packing weights where the device wants it) and places barriers. Returns the

@@ -141,9 +141,8 @@ static void body(void *context, struct vv_team *team, unsigned thread) {
     }
 }
 
-static int explain(const struct vv_program *p, int64_t failed, struct vv_error *error) {
-    const struct vv_step *s = &p->steps[failed >> 8];
-    int code = -(int)(failed & 0xff);
+int vv_explain(const struct vv_program *p, size_t step, int code, struct vv_error *error) {
+    const struct vv_step *s = &p->steps[step];
     if (code == VV_ERROR_NOT_FINITE) {
         return vv_fail(
             error, code,
@@ -157,7 +156,7 @@ static int explain(const struct vv_program *p, int64_t failed, struct vv_error *
                    s->what, s->operation->name);
 }
 
-static void select_variants(struct vv_program *program) {
+void vv_select_variants(struct vv_program *program) {
     size_t row_class = vv_row_class((size_t)program->window->rows);
     for (size_t i = 0; i < program->count; i++) {
         program->steps[i].variant = program->steps[i].by_rows[row_class];
@@ -166,12 +165,15 @@ static void select_variants(struct vv_program *program) {
 
 int vv_program_run(struct vv_program *program, struct vv_error *error) {
     struct replay r = {.program = program};
+    if (program->launched) {
+        return vv_launched_run(program, error);
+    }
     atomic_init(&r.failed, INT64_MAX);
     atomic_init(&r.failed_phase, NONE);
     if (program->window->rows != program->planned_rows ||
         program->window->outputs != program->planned_outputs) {
         vv_plan_alone(program);
-        select_variants(program);
+        vv_select_variants(program);
     }
     for (size_t i = 0; i < program->count; i++) {
         atomic_store_explicit(&program->pools[i].taken, 0, memory_order_relaxed);
@@ -181,5 +183,7 @@ int vv_program_run(struct vv_program *program, struct vv_error *error) {
     }
     program->device->calls->run(program->device, body, &r);
     int64_t failed = atomic_load(&r.failed);
-    return failed == INT64_MAX ? VV_OK : explain(program, failed, error);
+    return failed == INT64_MAX
+               ? VV_OK
+               : vv_explain(program, (size_t)(failed >> 8), -(int)(failed & 0xff), error);
 }

@@ -7,6 +7,8 @@
  * Rows lie one after another without gaps. A plane that nobody asked for is NULL.
  */
 #pragma once
+#include "base/both.h"
+#include <stdalign.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,7 +21,7 @@ enum { VV_COARSE_UNIT = 128, VV_FINE_UNIT = 32, VV_SUM_UNIT = 16 };
  * lines (quant/panel). What a set lacks, and what is beyond the row's end, is zero.
  */
 struct vv_panel_row {
-    _Alignas(64) int8_t q[128];
+    alignas(64) int8_t q[128];
     float scale[4];   /* fine: of each 32 values; coarse: of all in [0] */
     int32_t start[4]; /* fine: -128 times the sum of each 32 values */
     float sum[4];     /* fine: that sum */
@@ -42,12 +44,12 @@ struct vv_planes {
 };
 
 /* Scales of a row of `width` values with one for each `unit`. */
-static inline size_t vv_plane_scales(size_t width, size_t unit) {
+VV_BOTH size_t vv_plane_scales(size_t width, size_t unit) {
     return (width + unit - 1) / unit;
 }
 
 /* A segment of a row as panels take it, from the planes of its set. */
-static inline void vv_coarse_panel_row(const struct vv_planes *p, size_t row, size_t segment,
+VV_BOTH void vv_coarse_panel_row(const struct vv_planes *p, size_t row, size_t segment,
                                        struct vv_panel_row *to) {
     size_t at = row * p->width + 128 * segment, left = p->width - 128 * segment;
     size_t values = left < 128 ? left : 128;
@@ -57,7 +59,7 @@ static inline void vv_coarse_panel_row(const struct vv_planes *p, size_t row, si
     to->scale[0] = p->coarse_scale[row * vv_plane_scales(p->width, VV_COARSE_UNIT) + segment];
 }
 
-static inline void vv_fine_panel_row(const struct vv_planes *p, size_t row, size_t segment,
+VV_BOTH void vv_fine_panel_row(const struct vv_planes *p, size_t row, size_t segment,
                                      struct vv_panel_row *to) {
     size_t at = row * p->width + 128 * segment, left = p->width - 128 * segment;
     size_t blocks = left < 128 ? left / 32 : 4;

@@ -1,5 +1,6 @@
 #include "registry/check.h"
 #include "base/math.h"
+#include "device/launch.h"
 #include "registry/check_internal.h"
 
 #include <stdarg.h>
@@ -42,7 +43,25 @@ float vv_check_normal(struct vv_check *check) {
 
 /* ---- memory with a guard page behind it ---- */
 
+/* A device's own tools watch its memory: no guard page here. */
+static void *shared_memory(struct vv_check *check, size_t bytes) {
+    const struct vv_launcher *launcher = check->device->launcher;
+    struct vv_check_block *block = malloc(sizeof *block);
+    void *at = launcher->share(check->device, bytes ? bytes : 1);
+    if (!block || !at) {
+        free(block);
+        longjmp(check->out_of_memory, 1);
+    }
+    *block = (struct vv_check_block){check->blocks, at, 0};
+    check->blocks = block;
+    memset(at, POISON, bytes);
+    return at;
+}
+
 void *vv_check_memory(struct vv_check *check, size_t bytes) {
+    if (check->device) {
+        return shared_memory(check, bytes);
+    }
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     size_t room = (bytes + 64 + page - 1) / page * page, map_bytes = room + page;
     struct vv_check_block *block = malloc(sizeof *block);
@@ -63,9 +82,14 @@ void vv_check_reset(struct vv_check *check) {
     while (check->blocks) {
         struct vv_check_block *block = check->blocks;
         check->blocks = block->next;
-        munmap(block->map, block->map_bytes);
+        if (block->map_bytes) {
+            munmap(block->map, block->map_bytes);
+        } else {
+            check->device->launcher->unshare(check->device, block->map);
+        }
         free(block);
     }
+    check->depth = 0;
 }
 
 float *vv_check_floats(struct vv_check *check, size_t n) {
@@ -132,6 +156,7 @@ struct vv_window *vv_check_window(struct vv_check *check, int32_t rows, int32_t 
         w->position[r] = last[slot] >= 0 ? w->position[last[slot]] + 1 : first ? first[slot] : 0;
         w->output_row[r] = r;
         last[slot] = r;
+        check->depth = w->position[r] >= check->depth ? w->position[r] + 1 : check->depth;
     }
     int32_t at = 0;
     for (int32_t i = 0; i < sequences; i++) {
@@ -272,8 +297,31 @@ static void restore_weights(const struct vv_operation *operation, const void *ar
     }
 }
 
+/* All units at once, as a device runs them. */
+static int run_launched(struct vv_check *check, const struct vv_variant *v, const void *args) {
+    struct vv_device *device = check->device;
+    struct vv_launch launch = {.depth = check->depth};
+    struct vv_error error;
+    uint64_t status = 0;
+    int code = device->launcher->begin(device, false, &launch, &error);
+    if (code == VV_OK && v->scratch) {
+        launch.scratch = vv_check_memory(check, v->scratch(args, &launch));
+    }
+    code = code == VV_OK ? v->launch(args, &launch) : code;
+    int ended = device->launcher->end(device, NULL, &error);
+    code = code == VV_OK ? ended : code;
+    ended = device->launcher->wait(device, &status, &error);
+    code = code == VV_OK ? ended : code;
+    return code == VV_OK && status != UINT64_MAX ? -(int)(status & 0xff) : code;
+}
+
+static int run_whole(struct vv_check *check, const struct vv_variant *v, const void *args,
+                     size_t units) {
+    return v->launch ? run_launched(check, v, args) : v->run(args, 0, units);
+}
+
 static bool wanted(const struct vv_check *check, const struct vv_variant *v, const void *args) {
-    return (v->needs & ~vv_cpu_features()) == 0 && (!v->fits || v->fits(args)) &&
+    return vv_variant_runs(v, check->features) && (!v->fits || v->fits(args)) &&
            (!check->filter || strstr(v->name, check->filter));
 }
 
@@ -313,13 +361,14 @@ void vv_check_variants(struct vv_check *check, const struct vv_operation *operat
         return;
     }
     save(check, &s, s.after);
-    for (const struct vv_variant *v = operation->variants; v->name; v++) {
+    const struct vv_variant *v;
+    for (size_t i = 0; (v = vv_variant_at(operation, i)) != NULL; i++) {
         if (!wanted(check, v, args)) {
             continue;
         }
         order_weights(check, operation, args, v->layout, saved);
         prepare(&s);
-        error = run_in_pieces(check, v, args, units);
+        error = v->launch ? run_launched(check, v, args) : run_in_pieces(check, v, args, units);
         restore_weights(operation, args, saved);
         if (error != VV_OK) {
             vv_check_fail(check, "%s, %s: fails with %d", v->name, text, error);
@@ -343,12 +392,13 @@ void vv_check_refuses(struct vv_check *check, const struct vv_operation *operati
     va_end(list);
     struct vv_weight saved[VV_WEIGHTS_MAX];
     size_t units = operation->units(args);
-    for (const struct vv_variant *v = operation->variants; v->name; v++) {
+    const struct vv_variant *v;
+    for (size_t i = 0; (v = vv_variant_at(operation, i)) != NULL; i++) {
         if (!wanted(check, v, args)) {
             continue;
         }
         order_weights(check, operation, args, v->layout, saved);
-        int error = v->run(args, 0, units);
+        int error = run_whole(check, v, args, units);
         restore_weights(operation, args, saved);
         if (error == code) {
             check->passed++;

@@ -1,12 +1,13 @@
 /* What the harness keeps between calls; for src/registry/check*.c and the runner. */
 #pragma once
+#include "device/device.h"
 #include "registry/check.h"
 #include <setjmp.h>
 
 struct vv_check_block {
     struct vv_check_block *next;
     void *map;
-    size_t map_bytes;
+    size_t map_bytes; /* 0: shared with the device */
 };
 
 struct vv_check {
@@ -15,6 +16,10 @@ struct vv_check {
     uint64_t seed;      /* as given, printed with a failure */
     uint64_t state;     /* of the generator */
     bool quick;
+    struct vv_device
+        *device;       /* whose variants are checked, if it launches kernels; NULL: the CPU */
+    uint32_t features; /* of that device or this CPU */
+    int32_t depth;     /* positions of all windows of the case are below it */
     size_t passed, failed;
     void (*report)(void *context, const char *line); /* one line a failure */
     void *context;

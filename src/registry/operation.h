@@ -23,6 +23,11 @@ enum {
     VV_CPU_NEON = 1 << 5,     /* every AArch64 CPU */
     VV_CPU_DOTPROD = 1 << 6,  /* Armv8.2 sdot, udot */
     VV_CPU_I8MM = 1 << 7,     /* Armv8.6 smmla, usdot */
+
+    /* And what an NVIDIA GPU can do, by its compute capability. */
+    VV_CUDA_ANY = 1 << 16, /* 8.0 */
+    VV_CUDA_90 = 1 << 17,
+    VV_CUDA_100 = 1 << 18,
 };
 
 /* A stretch of memory that an operation touches. */
@@ -34,6 +39,8 @@ struct vv_buffer {
 };
 
 enum { VV_BUFFERS_MAX = 24, VV_WEIGHTS_MAX = 4, VV_ARGS_MAX = 512 };
+
+struct vv_launch;
 
 /*
  * A variant computes units [begin, end) and returns VV_OK or an error code, which the caller turns
@@ -47,6 +54,11 @@ struct vv_variant {
     bool (*fits)(const void *args); /* NULL: every shape */
     const struct vv_layout *layout; /* order it wants its weights in; NULL: the file's */
     int (*run)(const void *args, size_t begin, size_t end);
+
+    /* Instead of `run`, of a variant for a device that runs kernels itself (device/launch.h):
+     * queues the kernels of all units. VV_OK, or VV_ERROR_UNSUPPORTED where the device refused. */
+    int (*launch)(const void *args, const struct vv_launch *on);
+    size_t (*scratch)(const void *args, const struct vv_launch *on); /* its bytes; NULL: none */
 };
 
 /*
@@ -89,6 +101,18 @@ struct vv_operation_folder {
     void (*bench)(struct vv_bench *bench); /* or NULL: not measured alone */
 };
 
+/* Variant `index` of an operation: its own, then those that a module of kernels brought; NULL
+ * beyond the last. */
+const struct vv_variant *vv_variant_at(const struct vv_operation *operation, size_t index);
+
+/* What a module of kernels brings: more variants of an operation; the list ends with {0}. */
+struct vv_more_variants {
+    const char *operation;
+    const struct vv_variant *variants;
+};
+/* Adds a module's list, which ends with {0} and stays; the same list is added once. */
+void vv_add_variants(const struct vv_more_variants *list);
+
 /* All folders of src/op, in name order; ends with NULL. */
 extern const struct vv_operation_folder *const vv_operation_folders[];
 
@@ -106,9 +130,13 @@ uint32_t vv_cpu_features(void);
 int vv_cpu_level(const char *name, uint32_t *features, struct vv_error *error);
 
 /*
- * The variant that runs `args` on a CPU with `features`: the last one in the table that is exact,
+ * The variant that runs `args` on a device with `features`, whose kernels are launched or called:
+ * the last one in the table that is exact,
  * fits, has what it needs and takes weights in the order they lie in (or, with `pack`, in an order
  * of its own, preferred then). NULL: none takes weights that lie as these do.
  */
 const struct vv_variant *vv_choose_variant(const struct vv_operation *operation, const void *args,
                                            uint32_t features, bool pack);
+
+/* Whether a device with `features` can run the variant at all. */
+bool vv_variant_runs(const struct vv_variant *variant, uint32_t features);

@@ -1,6 +1,8 @@
 #include "registry/operation.h"
 
+#include <pthread.h>
 #include <stddef.h>
+#include <string.h>
 
 #define VV_OPERATION_FOLDER(name) extern const struct vv_operation_folder vv_folder_##name;
 #include "operation_folders.inc"
@@ -13,8 +15,62 @@ const struct vv_operation_folder *const vv_operation_folders[] = {
     NULL,
 };
 
+/* ---- variants ---- */
+
+enum { MODULES_MOST = 4 };
+static const struct vv_more_variants *modules[MODULES_MOST];
+static size_t module_count;
+static pthread_mutex_t modules_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void vv_add_variants(const struct vv_more_variants *list) {
+    pthread_mutex_lock(&modules_lock);
+    size_t i = 0;
+    while (i < module_count && modules[i] != list) {
+        i++;
+    }
+    if (i == module_count && i < MODULES_MOST) {
+        modules[module_count++] = list;
+    }
+    pthread_mutex_unlock(&modules_lock);
+}
+
+static size_t count_variants(const struct vv_variant *list) {
+    size_t n = 0;
+    while (list[n].name) {
+        n++;
+    }
+    return n;
+}
+
+const struct vv_variant *vv_variant_at(const struct vv_operation *operation, size_t index) {
+    size_t own = count_variants(operation->variants);
+    if (index < own) {
+        return &operation->variants[index];
+    }
+    index -= own;
+    for (size_t m = 0; m < module_count; m++) {
+        for (const struct vv_more_variants *more = modules[m]; more->operation; more++) {
+            if (strcmp(more->operation, operation->name) == 0) {
+                size_t n = count_variants(more->variants);
+                if (index < n) {
+                    return &more->variants[index];
+                }
+                index -= n;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* ---- the choice ---- */
+
+bool vv_variant_runs(const struct vv_variant *variant, uint32_t features) {
+    bool launched = (features & VV_CUDA_ANY) != 0;
+    return (variant->needs & ~features) == 0 && launched == (variant->launch != NULL);
+}
+
 static bool suits(const struct vv_variant *v, const void *args, uint32_t features) {
-    return (v->needs & ~features) == 0 && v->exact && (!v->fits || v->fits(args));
+    return vv_variant_runs(v, features) && v->exact && (!v->fits || v->fits(args));
 }
 
 static bool lies_in(const struct vv_operation *operation, const void *args,
@@ -32,7 +88,8 @@ static bool lies_in(const struct vv_operation *operation, const void *args,
 const struct vv_variant *vv_choose_variant(const struct vv_operation *operation, const void *args,
                                            uint32_t features, bool pack) {
     const struct vv_variant *best = NULL, *packed = NULL;
-    for (const struct vv_variant *v = operation->variants; v->name; v++) {
+    const struct vv_variant *v;
+    for (size_t i = 0; (v = vv_variant_at(operation, i)) != NULL; i++) {
         if (!suits(v, args, features)) {
             continue;
         }

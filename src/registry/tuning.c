@@ -38,12 +38,13 @@ void vv_shape_text(const struct vv_operation *operation, const void *args,
 
 bool vv_interchangeable(const struct vv_variant *variant, const struct vv_variant *rule,
                         const void *args, uint32_t features) {
-    return variant->exact && variant->layout == rule->layout && (variant->needs & ~features) == 0 &&
-           (!variant->fits || variant->fits(args));
+    return variant->exact && variant->layout == rule->layout &&
+           vv_variant_runs(variant, features) && (!variant->fits || variant->fits(args));
 }
 
 static const struct vv_variant *find(const struct vv_operation *operation, const char *name) {
-    for (const struct vv_variant *v = operation->variants; v->name; v++) {
+    const struct vv_variant *v;
+    for (size_t i = 0; (v = vv_variant_at(operation, i)) != NULL; i++) {
         if (strcmp(v->name, name) == 0) {
             return v;
         }

@@ -8,6 +8,7 @@
  * are consecutive. Positions before the sequence's first row of the window are in its state.
  */
 #pragma once
+#include "base/both.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,7 +38,7 @@ static inline size_t vv_rows(struct vv_rows rows) {
 
 /* The row of the window that holds the token `distance` positions before `row`'s, or -1: then it is
  * in the sequence's state, or before its start if the position would be negative. */
-static inline int32_t vv_window_back(const struct vv_window *w, int32_t row, int32_t distance) {
+VV_BOTH int32_t vv_window_back(const struct vv_window *w, int32_t row, int32_t distance) {
     while (distance > 0 && row >= 0) {
         row = w->before[row];
         distance--;

@@ -94,8 +94,14 @@ int vv_session_pass(struct vv_session *s, enum vv_pass which, struct pass **pass
     p->forward.program = p->program;
     p->forward.window = vv_program_window(p->program);
     record(s, which, &p->forward);
-    struct vv_program_options options = {s->options.all_barriers, s->options.profile,
-                                         s->options.profile_events, s->options.tuning};
+    struct vv_program_options options = {
+        .all_barriers = s->options.all_barriers,
+        .profile = s->options.profile,
+        .no_recordings = s->options.no_recordings,
+        .beside = which == PASS_MTP ? s->passes[PASS_TRUNK].program : NULL,
+        .events = s->options.profile_events,
+        .tuning = s->options.tuning,
+    };
     code = vv_program_finish(p->program, &options, s->weights, error);
     if (code == VV_OK && !s->device->shares_host_memory && p->forward.logits) {
         size_t bytes = p->forward.outputs * s->facts.vocabulary * sizeof *p->logits;
@@ -123,8 +129,7 @@ const struct vv_program *vv_session_program(const struct vv_session *session, si
 
 static int open_device(struct vv_session *s, struct vv_error *error) {
     struct vv_cpu_options cpu = {s->options.threads, s->options.features, s->options.numa};
-    return s->options.mock_device ? vv_mock_device(&cpu, &s->device, error)
-                                  : vv_cpu_device(&cpu, &s->device, error);
+    return vv_device_open(s->options.device, &cpu, &s->device, error);
 }
 
 static int bind(struct vv_session *s, const struct vv_gguf *file, struct vv_error *error) {

@@ -186,11 +186,12 @@ static void set_calls(struct bench_case *c, struct candidate *candidate) {
 static bool chosen(const struct bench_case *c, const struct vv_variant *v) {
     const struct vv_bench_lines_options *o = c->bench->options;
     bool wanted = o->variant ? strstr(v->name, o->variant) != NULL : v != c->operation->variants;
-    return wanted && (v->needs & ~o->features) == 0 && (!v->fits || v->fits(c->args));
+    return wanted && vv_variant_runs(v, o->features) && (!v->fits || v->fits(c->args));
 }
 
 static void list_candidates(struct bench_case *c) {
-    for (const struct vv_variant *v = c->operation->variants; v->name; v++) {
+    const struct vv_variant *v;
+    for (size_t i = 0; (v = vv_variant_at(c->operation, i)) != NULL; i++) {
         if (chosen(c, v) && c->candidate_count < VARIANTS_MOST) {
             const struct order *order = order_of(c, v->layout);
             if (order) {

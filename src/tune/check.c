@@ -19,8 +19,11 @@ static int unknown_folder(const char *name, struct vv_error *error) {
 }
 
 static void check_folder(const struct vv_operation_folder *folder,
-                         const struct vv_check_options *options, size_t *passed, size_t *failed) {
-    struct vv_check check = {.folder = folder->name,
+                         const struct vv_check_options *options, struct vv_device *device,
+                         size_t *passed, size_t *failed) {
+    struct vv_check check = {.device = device,
+                             .features = device ? device->features : vv_cpu_features(),
+                             .folder = folder->name,
                              .filter = options->variant,
                              .seed = options->seed,
                              .state = options->seed,
@@ -43,12 +46,22 @@ static void check_folder(const struct vv_operation_folder *folder,
 int vv_check_run(const struct vv_check_options *options, size_t *passed, size_t *failed,
                  struct vv_error *error) {
     bool found = false;
+    struct vv_device *device = NULL; /* the CPU's variants are called as they are */
     *passed = *failed = 0;
+    if (options->device == VV_DEVICE_CUDA || options->device == VV_DEVICE_CUDA_EMULATED) {
+        int code = vv_device_open(options->device, NULL, &device, error);
+        if (code != VV_OK) {
+            return code;
+        }
+    }
     for (const struct vv_operation_folder *const *f = vv_operation_folders; *f; f++) {
         if (!options->folder || strcmp((*f)->name, options->folder) == 0) {
-            check_folder(*f, options, passed, failed);
+            check_folder(*f, options, device, passed, failed);
             found = true;
         }
+    }
+    if (device) {
+        device->calls->close(device);
     }
     return found || !options->folder ? VV_OK : unknown_folder(options->folder, error);
 }

@@ -1,6 +1,6 @@
 /* `varve check`: every variant of this machine against its reference, folder by folder. */
 #pragma once
-#include "base/error.h"
+#include "device/device.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,6 +10,7 @@ struct vv_check_options {
     const char *variant; /* only variants whose name contains this; NULL: all */
     uint64_t seed;
     bool quick;
+    enum vv_device_kind device; /* whose variants are checked */
     void (*folder_done)(void *context, const char *folder, size_t passed, size_t failed);
     void (*failure)(void *context, const char *line);
     void *context;

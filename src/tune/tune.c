@@ -89,9 +89,10 @@ static void add_candidate(struct tune *t, const struct group *g, size_t *count,
 
 /* The rule's first, then those that may stand in for it. The reference is no candidate. */
 static size_t list_candidates(struct tune *t, const struct group *g) {
-    size_t count = 0, index = 1;
+    size_t count = 0;
+    const struct vv_variant *v;
     add_candidate(t, g, &count, g->rule, 0);
-    for (const struct vv_variant *v = g->operation->variants + 1; v->name; v++, index++) {
+    for (size_t index = 1; (v = vv_variant_at(g->operation, index)) != NULL; index++) {
         if (v != g->rule && index < VARIANTS_MOST && count < VARIANTS_MOST && !g->out[index] &&
             vv_interchangeable(v, g->rule, g->args[0], t->features)) {
             add_candidate(t, g, &count, v, index);
@@ -250,7 +251,8 @@ static int open_all(struct tune *t, const struct vv_gguf *file, const struct vv_
     s.context = s.window = t->window;
     s.outputs = t->outputs;
     s.tuning = NULL;
-    s.mock_device = s.profile = s.observe = false;
+    s.device = VV_DEVICE_CPU;
+    s.profile = s.observe = false;
     int code = vv_place_here(s.numa, s.threads, &t->placement, error);
     if (code == VV_OK) {
         t->team = vv_team_new(&t->placement, error);

@@ -139,7 +139,7 @@ static int evaluate(const struct varve_model *model, bool mock) {
                                             .threads = mock ? 2 : 1,
                                             .mtp = true,
                                             .observe = true,
-                                            .mock_device = mock};
+                                            .device = mock ? VARVE_DEVICE_MOCK : VARVE_DEVICE_CPU};
     const struct varve_row rows[] = {{0, 5, true}, {0, 6, true}, {0, 7, true}};
     struct varve_session *session;
     struct varve_observed observed;

@@ -1,0 +1,54 @@
+/*
+ * What every file of kernels begins with: the runtime, the contract's arithmetic, and how kernels
+ * tell trouble. An operation's contract.h is plain C and is included between VV_C_BEGIN and
+ * VV_C_END.
+ */
+#pragma once
+#include "device/cuda/intrinsics.cuh"
+
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#define VV_C_BEGIN extern "C" {
+#define VV_C_END }
+
+VV_C_BEGIN
+#include "base/dot.h"
+#include "base/half.h"
+#include "base/math.h"
+#include "device/device.h"
+#include "device/launch.h"
+#include "gguf/types.h"
+#include "memory/state.h"
+#include "quant/planes.h"
+#include "registry/operation.h"
+#include "registry/window.h"
+VV_C_END
+
+#include "device/cuda/shared_pool.cuh"
+
+/* Where a kernel reports trouble: the least of all is told. */
+struct vv_trouble {
+    unsigned long long *status;
+    uint32_t step;
+};
+
+static inline vv_trouble vv_trouble_of(const vv_launch *on) {
+    return {on->status, on->step};
+}
+
+static __device__ inline void vv_report(vv_trouble t, int code) {
+    atomicMin(t.status, (unsigned long long)t.step << 8 | (unsigned)-code);
+}
+
+template <typename T> static inline T *vv_on_device_as(const vv_launch *on, T *at) {
+    return const_cast<T *>(static_cast<const T *>(vv_on_device(on, at)));
+}
+
+/* Blocks of `each` that cover n. */
+static inline unsigned vv_blocks(size_t n, size_t each) {
+    return (unsigned)((n + each - 1) / each);
+}

@@ -1,0 +1,26 @@
+/*
+ * What the module of CUDA kernels (a shared object, loaded when a GPU is asked for, so that one
+ * build of varve runs with and without one) gives to the engine.
+ */
+#pragma once
+#include "device/device.h"
+#include "registry/operation.h"
+
+struct vv_cuda_module {
+    const char *version; /* of varve: engine and module must be of one build */
+    size_t sizes; /* of the structs that both sides use, added up: a second look at the same */
+    const struct vv_more_variants *variants;
+    int (*open)(struct vv_device **device, struct vv_error *error);
+};
+
+#define VV_CUDA_MODULE_SIZES                                                                       \
+    (sizeof(struct vv_device) + sizeof(struct vv_variant) + sizeof(struct vv_weight) +             \
+     sizeof(struct vv_state_view))
+
+/* The module's only exported symbol. */
+#define VV_CUDA_MODULE_SYMBOL "vv_cuda_module"
+#ifdef __cplusplus
+extern "C"
+#endif
+    const struct vv_cuda_module *
+    vv_cuda_module(void);

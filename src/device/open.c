@@ -1,0 +1,15 @@
+/* Devices by their kind. */
+#include "device/device.h"
+
+int vv_device_open(enum vv_device_kind kind, const struct vv_cpu_options *options,
+                   struct vv_device **device, struct vv_error *error) {
+    switch (kind) {
+    case VV_DEVICE_MOCK:
+        return vv_mock_device(options, device, error);
+    case VV_DEVICE_CUDA:
+    case VV_DEVICE_CUDA_EMULATED:
+        return vv_cuda_device(kind == VV_DEVICE_CUDA_EMULATED, device, error);
+    default:
+        return vv_cpu_device(options, device, error);
+    }
+}

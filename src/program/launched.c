@@ -1,0 +1,279 @@
+/*
+ * A program on a device that launches kernels. The window is copied there, then the steps are
+ * queued, those of a phase on branches that run side by side. What one window queued serves all
+ * windows of the same counts and depth, so it is recorded when it comes a second time, and played
+ * from then on: a played recording costs the host one call. Long prompts are queued anew each time,
+ * which their kernels hide.
+ */
+#include "device/launch.h"
+#include "program/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { RECORDINGS = 48, RECORDED_ROWS_MOST = 64, BRANCHES = 4, DEPTH_LEAST = 256 };
+
+/* What a launch may depend on. */
+struct key {
+    int32_t rows, outputs, sequences, depth;
+    int32_t beside_rows, beside_outputs, beside_sequences, beside_depth;
+};
+
+struct recording {
+    struct key key;
+    void *played;  /* the device's; NULL: seen once */
+    uint64_t used; /* when, for the oldest to make room */
+};
+
+struct vv_launched {
+    const struct vv_program *beside;
+    struct vv_window *image; /* host: the window with the device's addresses */
+    uint8_t *window;         /* device */
+    uint8_t *scratch;        /* device; each phase deals it out anew */
+    size_t scratch_bytes;
+    bool no_recordings;
+    struct recording recordings[RECORDINGS];
+    uint64_t clock;
+};
+
+int vv_launched_new(struct vv_program *program, const struct vv_program_options *options,
+                    struct vv_error *error) {
+    struct vv_launched *l = calloc(1, sizeof *l);
+    size_t bytes = vv_window_bytes(program);
+    if (!l) {
+        return vv_fail_memory(error, sizeof *l, "a program");
+    }
+    program->launched = l;
+    l->beside = options->beside;
+    l->no_recordings = options->no_recordings;
+    l->image = malloc(bytes);
+    l->window = program->device->calls->allocate(program->device, bytes);
+    return l->image && l->window ? VV_OK : vv_fail_memory(error, bytes, "a window");
+}
+
+static void release(struct vv_program *program, void *at) {
+    if (at) {
+        program->device->calls->release(program->device, at);
+    }
+}
+
+static void forget(struct vv_program *program, struct recording *r) {
+    if (r->played) {
+        program->device->launcher->forget(program->device, r->played);
+    }
+    *r = (struct recording){0};
+}
+
+void vv_launched_free(struct vv_program *program) {
+    struct vv_launched *l = program->launched;
+    if (!l) {
+        return;
+    }
+    for (size_t i = 0; i < RECORDINGS; i++) {
+        forget(program, &l->recordings[i]);
+    }
+    release(program, l->window);
+    release(program, l->scratch);
+    free(l->image);
+    free(l);
+    program->launched = NULL;
+}
+
+/* ---- the window ---- */
+
+static int32_t *moved(const struct vv_window *w, const int32_t *at, uint8_t *to) {
+    return (int32_t *)(void *)(to + ((const uint8_t *)at - (const uint8_t *)w));
+}
+
+static int upload_window(struct vv_program *program, struct vv_error *error) {
+    struct vv_launched *l = program->launched;
+    const struct vv_window *w = program->window;
+    size_t bytes = vv_window_bytes(program);
+    memcpy(l->image, w, bytes);
+    l->image->token = moved(w, w->token, l->window);
+    l->image->position = moved(w, w->position, l->window);
+    l->image->slot = moved(w, w->slot, l->window);
+    l->image->before = moved(w, w->before, l->window);
+    l->image->sequence_begin = moved(w, w->sequence_begin, l->window);
+    l->image->sequence_row = moved(w, w->sequence_row, l->window);
+    l->image->output_row = moved(w, w->output_row, l->window);
+    l->image->source = moved(w, w->source, l->window);
+    return program->device->launcher->upload(program->device, l->window, l->image, bytes, error);
+}
+
+/* A power of two above all positions. */
+static int32_t depth_of(const struct vv_window *w) {
+    int32_t depth = DEPTH_LEAST;
+    for (int32_t r = 0; r < w->rows; r++) {
+        while (depth <= w->position[r] && depth < INT32_MAX / 2) {
+            depth *= 2;
+        }
+    }
+    return depth;
+}
+
+static struct key key_of(const struct vv_program *program) {
+    const struct vv_window *w = program->window;
+    struct key key = {w->rows, w->outputs, w->sequences, depth_of(w), 0, 0, 0, 0};
+    if (program->launched->beside) {
+        const struct vv_window *b = program->launched->beside->window;
+        key.beside_rows = b->rows;
+        key.beside_outputs = b->outputs;
+        key.beside_sequences = b->sequences;
+        key.beside_depth = depth_of(b);
+    }
+    return key;
+}
+
+/* ---- queueing ---- */
+
+static struct vv_mirror mirror(const struct vv_program *program) {
+    return (struct vv_mirror){(const uint8_t *)program->window, program->launched->window,
+                              vv_window_bytes(program)};
+}
+
+static size_t aligned(size_t bytes) {
+    return (bytes + 255) / 256 * 256;
+}
+
+/* Enough for the phase that needs most. */
+static int provide_scratch(struct vv_program *program, const struct vv_launch *launch,
+                           struct vv_error *error) {
+    struct vv_launched *l = program->launched;
+    size_t most = 0;
+    for (size_t k = 0; k < program->phase_count; k++) {
+        size_t bytes = 0;
+        for (size_t i = program->phases[k].begin; i < program->phases[k].end; i++) {
+            const struct vv_step *s = &program->steps[i];
+            bytes += s->variant->scratch ? aligned(s->variant->scratch(s->args, launch)) : 0;
+        }
+        most = bytes > most ? bytes : most;
+    }
+    if (most <= l->scratch_bytes) {
+        return VV_OK;
+    }
+    for (size_t i = 0; i < RECORDINGS; i++) {
+        forget(program, &l->recordings[i]); /* they know the old one */
+    }
+    release(program, l->scratch);
+    l->scratch = program->device->calls->allocate(program->device, most);
+    l->scratch_bytes = l->scratch ? most : 0;
+    return l->scratch ? VV_OK : vv_fail_memory(error, most, "the scratch memory of a window");
+}
+
+static int queue_phase(struct vv_program *program, const struct vv_phase *phase,
+                       struct vv_launch *launch, struct vv_error *error) {
+    const struct vv_launcher *launcher = program->device->launcher;
+    uint8_t *scratch = program->launched->scratch;
+    int code = VV_OK;
+    for (size_t i = phase->begin; i < phase->end && code == VV_OK; i++) {
+        const struct vv_step *s = &program->steps[i];
+        unsigned branch = program->profile ? 0 : (unsigned)(i - phase->begin) % BRANCHES;
+        code = launcher->branch(program->device, branch, launch, error);
+        launch->step = (uint32_t)i;
+        launch->scratch = scratch;
+        scratch += s->variant->scratch ? aligned(s->variant->scratch(s->args, launch)) : 0;
+        if (code == VV_OK && program->profile) {
+            code = launcher->mark(program->device, i, error);
+        }
+        if (code == VV_OK && s->variant->launch(s->args, launch) != VV_OK) {
+            code = vv_fail(error, VV_ERROR_DEVICE, "%s (%s): the GPU refuses to run %s", s->what,
+                           s->operation->name, s->variant->name);
+        }
+    }
+    return code == VV_OK ? launcher->join(program->device, launch, error) : code;
+}
+
+/* All steps, to run at once or (`recording`) to be recorded. */
+static int queue(struct vv_program *program, const struct vv_launch *shape, void **recording,
+                 struct vv_error *error) {
+    const struct vv_launcher *launcher = program->device->launcher;
+    struct vv_launch launch = *shape;
+    int code = launcher->begin(program->device, recording != NULL, &launch, error);
+    if (code != VV_OK) {
+        return code;
+    }
+    for (size_t k = 0; k < program->phase_count && code == VV_OK; k++) {
+        code = queue_phase(program, &program->phases[k], &launch, error);
+    }
+    if (code == VV_OK && program->profile) {
+        code = launcher->mark(program->device, program->count, error);
+    }
+    struct vv_error other;
+    int ended = launcher->end(program->device, recording, code == VV_OK ? error : &other);
+    return code == VV_OK ? ended : code;
+}
+
+/* The recording of such windows, or the place for one. */
+static struct recording *find(struct vv_program *program, const struct key *key) {
+    struct vv_launched *l = program->launched;
+    struct recording *oldest = &l->recordings[0];
+    for (size_t i = 0; i < RECORDINGS; i++) {
+        struct recording *r = &l->recordings[i];
+        if (r->used && memcmp(&r->key, key, sizeof *key) == 0) {
+            r->used = ++l->clock;
+            return r;
+        }
+        oldest = r->used < oldest->used ? r : oldest;
+    }
+    forget(program, oldest);
+    oldest->key = *key;
+    return oldest;
+}
+
+static int queue_or_play(struct vv_program *program, struct vv_error *error) {
+    struct vv_launched *l = program->launched;
+    struct key key = key_of(program);
+    struct vv_launch shape = {.depth = key.depth > key.beside_depth ? key.depth : key.beside_depth};
+    shape.mirror[0] = mirror(program);
+    if (l->beside) {
+        shape.mirror[1] = mirror(l->beside);
+    }
+    int code = provide_scratch(program, &shape, error);
+    if (code != VV_OK) {
+        return code;
+    }
+    bool record = key.rows <= RECORDED_ROWS_MOST && !l->no_recordings && !program->profile;
+    struct recording *r = record ? find(program, &key) : NULL;
+    if (r && r->used && !r->played) {
+        code = queue(program, &shape, &r->played, error);
+    }
+    if (code == VV_OK) {
+        code = r && r->played ? program->device->launcher->play(program->device, r->played, error)
+                              : queue(program, &shape, NULL, error);
+    }
+    if (r) {
+        r->used = ++l->clock;
+    }
+    return code;
+}
+
+/* ---- a run ---- */
+
+static void profile_steps(struct vv_program *program) {
+    for (size_t i = 0; i < program->count; i++) {
+        double seconds = program->device->launcher->seconds(program->device, i, i + 1);
+        vv_profile_add(program, i, (int64_t)(seconds * 1e9));
+    }
+    vv_profile_end(program, vv_nanoseconds());
+}
+
+int vv_launched_run(struct vv_program *program, struct vv_error *error) {
+    uint64_t status = UINT64_MAX;
+    vv_select_variants(program);
+    if (program->profile) {
+        vv_profile_begin(program);
+    }
+    int code = upload_window(program, error);
+    code = code == VV_OK ? queue_or_play(program, error) : code;
+    struct vv_error other;
+    int waited =
+        program->device->launcher->wait(program->device, &status, code == VV_OK ? error : &other);
+    code = code == VV_OK ? waited : code;
+    if (code == VV_OK && program->profile) {
+        profile_steps(program);
+    }
+    return code == VV_OK && status != UINT64_MAX
+               ? vv_explain(program, (size_t)(status >> 8), -(int)(status & 0xff), error)
+               : code;
+}
