@@ -1,0 +1,283 @@
+/*
+ * What kernels do with the machine beyond CUDA C++: matrix instructions, asynchronous copies,
+ * dynamic shared memory, launches. Compiled by nvcc each is the instruction of that name; compiled
+ * by the host's compiler (VV_CUDA_EMULATED) the emulated device does the same.
+ */
+#pragma once
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <type_traits>
+#include <utility>
+
+#ifndef __CUDACC__
+#include "device/cuda/emulated/matrix.h"
+#endif
+
+#define VV_DEVICE __device__ __forceinline__
+
+/* The block's dynamic shared memory, 128-byte aligned; every call gives its beginning. */
+template <class T> VV_DEVICE T *vv_dynamic_shared() {
+#ifdef __CUDACC__
+    extern __shared__ __align__(128) unsigned char vv_dynamic_shared_bytes[];
+    return reinterpret_cast<T *>(vv_dynamic_shared_bytes);
+#else
+    return static_cast<T *>(vv_emulated::dynamic_shared());
+#endif
+}
+
+#ifdef __CUDACC__
+/* The address of shared memory as instructions take it. */
+VV_DEVICE unsigned vv_shared_address(const void *at) {
+    return static_cast<unsigned>(__cvta_generic_to_shared(at));
+}
+#endif
+
+/*
+ * d += a·b for tiles of 16 rows of A and 8 columns of B, of the depth named. With g = lane / 4 and
+ * t = lane mod 4, a lane holds, w values in a word (4 bytes or 2 halves):
+ *   a[i]  row g + 8·(i mod 2), depth 4·w·(i / 2) + w·t and what follows
+ *   b[i]  column g, depth 4·w·i + w·t and what follows
+ *   d[i]  row g + 8·(i / 2), column 2·t + i mod 2
+ * All lanes of the warp have to come here together.
+ */
+#ifdef __CUDACC__
+#define VV_MMA_4_2(instruction, constraint)                                                        \
+    asm volatile("mma.sync.aligned." instruction                                                   \
+                 " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                \
+                 : "+" constraint(d[0]), "+" constraint(d[1]), "+" constraint(d[2]),               \
+                   "+" constraint(d[3])                                                            \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]))
+#define VV_MMA_2_1(instruction, constraint)                                                        \
+    asm volatile(                                                                                  \
+        "mma.sync.aligned." instruction " {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"     \
+        : "+" constraint(d[0]), "+" constraint(d[1]), "+" constraint(d[2]), "+" constraint(d[3])   \
+        : "r"(a[0]), "r"(a[1]), "r"(b[0]))
+#else
+#define VV_MMA_4_2(meeting) vv_emulated::multiply(vv_emulated::meeting, d, a, b, 4)
+#define VV_MMA_2_1(meeting) vv_emulated::multiply(vv_emulated::meeting, d, a, b, 2)
+#endif
+
+VV_DEVICE void vv_mma_m16n8k32_s8(int (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+#ifdef __CUDACC__
+    VV_MMA_4_2("m16n8k32.row.col.s32.s8.s8.s32", "r");
+#else
+    VV_MMA_4_2(mma_s8_k32);
+#endif
+}
+/* A's bytes are unsigned. */
+VV_DEVICE void vv_mma_m16n8k32_u8_s8(int (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+#ifdef __CUDACC__
+    VV_MMA_4_2("m16n8k32.row.col.s32.u8.s8.s32", "r");
+#else
+    VV_MMA_4_2(mma_u8_s8_k32);
+#endif
+}
+VV_DEVICE void vv_mma_m16n8k16_s8(int (&d)[4], const unsigned (&a)[2], const unsigned (&b)[1]) {
+#ifdef __CUDACC__
+    VV_MMA_2_1("m16n8k16.row.col.s32.s8.s8.s32", "r");
+#else
+    VV_MMA_2_1(mma_s8_k16);
+#endif
+}
+VV_DEVICE void vv_mma_m16n8k16_f16(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+#ifdef __CUDACC__
+    VV_MMA_4_2("m16n8k16.row.col.f32.f16.f16.f32", "f");
+#else
+    VV_MMA_4_2(mma_f16_k16);
+#endif
+}
+VV_DEVICE void vv_mma_m16n8k8_f16(float (&d)[4], const unsigned (&a)[2], const unsigned (&b)[1]) {
+#ifdef __CUDACC__
+    VV_MMA_2_1("m16n8k8.row.col.f32.f16.f16.f32", "f");
+#else
+    VV_MMA_2_1(mma_f16_k8);
+#endif
+}
+VV_DEVICE void vv_mma_m16n8k16_bf16(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+#ifdef __CUDACC__
+    VV_MMA_4_2("m16n8k16.row.col.f32.bf16.bf16.f32", "f");
+#else
+    VV_MMA_4_2(mma_bf16_k16);
+#endif
+}
+VV_DEVICE void vv_mma_m16n8k8_bf16(float (&d)[4], const unsigned (&a)[2], const unsigned (&b)[1]) {
+#ifdef __CUDACC__
+    VV_MMA_2_1("m16n8k8.row.col.f32.bf16.bf16.f32", "f");
+#else
+    VV_MMA_2_1(mma_bf16_k8);
+#endif
+}
+#undef VV_MMA_4_2
+#undef VV_MMA_2_1
+
+/*
+ * Matrices of 8 rows of 16 bytes (8 halves) from shared memory: lane 8·i + r names row r of matrix
+ * i (lanes beyond the last matrix name anything valid); a lane gets of matrix i the halves 2·t and
+ * 2·t + 1 of row g. Transposed: of column g, rows 2·t and 2·t + 1.
+ */
+VV_DEVICE void vv_load_matrix(unsigned (&to)[1], const void *row) {
+#ifdef __CUDACC__
+    asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];"
+                 : "=r"(to[0])
+                 : "r"(vv_shared_address(row))
+                 : "memory");
+#else
+    vv_emulated::load(vv_emulated::load_matrices, to, row, 1);
+#endif
+}
+VV_DEVICE void vv_load_matrix(unsigned (&to)[2], const void *row) {
+#ifdef __CUDACC__
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+                 : "=r"(to[0]), "=r"(to[1])
+                 : "r"(vv_shared_address(row))
+                 : "memory");
+#else
+    vv_emulated::load(vv_emulated::load_matrices, to, row, 2);
+#endif
+}
+VV_DEVICE void vv_load_matrix(unsigned (&to)[4], const void *row) {
+#ifdef __CUDACC__
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "r"(vv_shared_address(row))
+                 : "memory");
+#else
+    vv_emulated::load(vv_emulated::load_matrices, to, row, 4);
+#endif
+}
+VV_DEVICE void vv_load_matrix_transposed(unsigned (&to)[1], const void *row) {
+#ifdef __CUDACC__
+    asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];"
+                 : "=r"(to[0])
+                 : "r"(vv_shared_address(row))
+                 : "memory");
+#else
+    vv_emulated::load(vv_emulated::load_matrices_transposed, to, row, 1);
+#endif
+}
+VV_DEVICE void vv_load_matrix_transposed(unsigned (&to)[2], const void *row) {
+#ifdef __CUDACC__
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+                 : "=r"(to[0]), "=r"(to[1])
+                 : "r"(vv_shared_address(row))
+                 : "memory");
+#else
+    vv_emulated::load(vv_emulated::load_matrices_transposed, to, row, 2);
+#endif
+}
+VV_DEVICE void vv_load_matrix_transposed(unsigned (&to)[4], const void *row) {
+#ifdef __CUDACC__
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "r"(vv_shared_address(row))
+                 : "memory");
+#else
+    vv_emulated::load(vv_emulated::load_matrices_transposed, to, row, 4);
+#endif
+}
+
+/*
+ * Copies 4, 8 or 16 bytes, aligned to as many, from global to shared memory behind the thread's
+ * back; the `real` first of them are read, the others become 0. They are there after the wait, to
+ * the thread itself; to others after a barrier behind it.
+ */
+template <int bytes>
+VV_DEVICE void vv_copy_async(void *shared, const void *global, int real = bytes) {
+    static_assert(bytes == 4 || bytes == 8 || bytes == 16, "what the instruction copies");
+#ifdef __CUDACC__
+    if (bytes == 16) { /* past the first cache, which only this size can */
+        asm volatile(
+            "cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(vv_shared_address(shared)),
+            "l"(__cvta_generic_to_global(global)), "r"(real)
+            : "memory");
+    } else {
+        asm volatile(
+            "cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(vv_shared_address(shared)),
+            "l"(__cvta_generic_to_global(global)), "n"(bytes), "r"(real)
+            : "memory");
+    }
+#else
+    vv_emulated::copy_async(shared, global, bytes, static_cast<size_t>(real));
+#endif
+}
+/* What was copied since the last of these is a group. */
+VV_DEVICE void vv_copy_commit() {
+#ifdef __CUDACC__
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#else
+    vv_emulated::copy_commit();
+#endif
+}
+/* Waits for all groups but the `left` newest. */
+template <int left> VV_DEVICE void vv_copy_wait() {
+#ifdef __CUDACC__
+    asm volatile("cp.async.wait_group %0;" ::"n"(left) : "memory");
+#else
+    vv_emulated::copy_wait(left);
+#endif
+}
+
+/* Asks for the line at `at` of global memory to be brought into the second cache. */
+VV_DEVICE void vv_prefetch(const void *at) {
+#ifdef __CUDACC__
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(at)));
+#else
+    (void)at;
+#endif
+}
+
+/* In a kernel that was launched early: waits until the kernel before it is done and its writes are
+ * seen. Nothing that it wrote may be read, and nothing it reads be written, before. */
+VV_DEVICE void vv_wait_for_previous() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+/* Lets a kernel that is launched early begin once all blocks have come here or are done. */
+VV_DEVICE void vv_let_next_begin() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+/*
+ * vv_launch(kernel, grid, block, shared_bytes, stream, arguments…): a kernel on a stream, with that
+ * much dynamic shared memory, beyond 48 KB, too. vv_launch_early: it may begin before the kernel in
+ * front of it has ended, on devices that can; it calls vv_wait_for_previous itself.
+ */
+#define vv_launch(...) vv_launch_named(#__VA_ARGS__, false, __VA_ARGS__)
+#define vv_launch_early(...) vv_launch_named(#__VA_ARGS__, true, __VA_ARGS__)
+
+template <class... P, class... A>
+inline cudaError_t vv_launch_named(const char *text, bool early, void (*kernel)(P...), dim3 grid,
+                                   dim3 block, size_t shared, cudaStream_t stream,
+                                   A &&...arguments) {
+    constexpr size_t plain = 48 << 10;
+    if (shared > plain) {
+        cudaError_t error = cudaFuncSetAttribute(
+            kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared));
+        if (error != cudaSuccess) {
+            return error;
+        }
+    }
+#ifdef __CUDACC__
+    (void)text;
+    cudaLaunchAttribute attribute = {};
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = grid;
+    config.blockDim = block;
+    config.dynamicSmemBytes = shared;
+    config.stream = stream;
+    config.attrs = &attribute;
+    config.numAttrs = early ? 1 : 0;
+    return cudaLaunchKernelEx(&config, kernel, std::forward<A>(arguments)...);
+#else
+    (void)early;
+    return vv_emulated::launch(text, kernel, grid, block, shared, stream,
+                               std::forward<A>(arguments)...);
+#endif
+}
