@@ -257,7 +257,7 @@ static void print_counts(const struct script *s, const char *model) {
     for (size_t k = 0; k < KINDS; k++) {
         steps += s->count[k];
     }
-    printf("%s, %s: %zu steps:", model, s->options.device == VV_DEVICE_MOCK ? "mock" : "cpu", steps);
+    printf("%s, %s: %zu steps:", model, s->options.device == VARVE_DEVICE_MOCK ? "mock" : "cpu", steps);
     for (size_t k = 0; k < KINDS; k++) {
         printf(" %s %zu", kind_names[k], s->count[k]);
         assert_true(s->count[k] * 20 >= steps); /* 5 % of each kind */
@@ -316,7 +316,7 @@ static void scripts_on_a_device_of_its_own(void **state) {
     (void)state;
     run_script("qwen4exp/micro.f32.gguf",
                (struct varve_session_options){
-                   .threads = 2, .mtp = true, .kv_f16 = true, .device = VV_DEVICE_MOCK},
+                   .threads = 2, .mtp = true, .kv_f16 = true, .device = VARVE_DEVICE_MOCK},
                steps_wanted * 2 / 10, 3);
 }
 
