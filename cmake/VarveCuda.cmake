@@ -36,3 +36,32 @@ function(varve_emulated_cuda target)
   target_compile_definitions(${target} PRIVATE VV_CUDA_EMULATED)
   varve_emulated_options(${target})
 endfunction()
+
+# The module of CUDA kernels: every src/device/cuda/*.cu and src/op/*/cuda*.cu. An operation's folder
+# is on the module's list if it has a cuda.cu.
+function(varve_cuda_sources list folder_list)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/device/cuda/*.cu
+       ${CMAKE_CURRENT_SOURCE_DIR}/op/*/cuda*.cu)
+  set(text "")
+  foreach(path IN LISTS sources)
+    if(path MATCHES "/op/([^/]+)/cuda[.]cu$")
+      string(APPEND text "VV_CUDA_FOLDER(${CMAKE_MATCH_1})\n")
+    endif()
+  endforeach()
+  file(CONFIGURE OUTPUT ${folder_list} CONTENT "${text}")
+  set(${list} ${sources} PARENT_SCOPE)
+endfunction()
+
+# varve_cuda_emulated: the module whose GPU is emulated, beside the command.
+function(varve_emulated_module generated)
+  varve_cuda_sources(sources ${generated}/cuda_folders.inc)
+  add_library(varve_cuda_emulated MODULE)
+  varve_emulated_cuda(varve_cuda_emulated ${sources})
+  target_include_directories(varve_cuda_emulated PRIVATE ${generated} ${PROJECT_SOURCE_DIR}/include)
+  target_link_libraries(varve_cuda_emulated PRIVATE varve_static) # small functions, a copy of each
+  # Headers in C, where a function may have a struct's name and an enumerator is an int.
+  target_compile_options(varve_cuda_emulated PRIVATE -Wno-shadow -Wno-extra)
+  target_compile_definitions(varve_cuda_emulated PRIVATE VARVE_VERSION="${PROJECT_VERSION}")
+  set_target_properties(varve_cuda_emulated PROPERTIES
+                        LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+endfunction()

@@ -78,8 +78,8 @@ static void check_sums() {
     }
     on_device<int> values(x), sums{std::vector<int>(blocks)}, total{std::vector<int>(1)};
     on_device<unsigned> done{std::vector<unsigned>(1)};
-    SUCCEEDS(vv_launch(sum_all<threads>, blocks, threads, 0, nullptr, values.at, count, sums.at,
-                       done.at, total.at));
+    SUCCEEDS(vv_start(sum_all<threads>, blocks, threads, 0, nullptr, values.at, count, sums.at,
+                      done.at, total.at));
     EXPECT(total.read()[0] == sum);
 }
 
@@ -90,7 +90,7 @@ static void check_places() {
     dim3 grid(3, 2, 2), block(5, 3, 2);
     const unsigned all = 12 * 30;
     on_device<unsigned> places{std::vector<unsigned>(all)};
-    SUCCEEDS(vv_launch(add_places, grid, block, 0, nullptr, sum.at, least.at, bits.at, places.at));
+    SUCCEEDS(vv_start(add_places, grid, block, 0, nullptr, sum.at, least.at, bits.at, places.at));
     EXPECT(sum.read()[0] == static_cast<unsigned long long>(all * (all - 1) / 2) << 30);
     EXPECT(least.read()[0] == 5 - static_cast<int>(all - 1) && bits.read()[0] == 0x7fffffffu);
     EXPECT(places.read() == std::vector<unsigned>(all, 1));
@@ -103,8 +103,8 @@ static void check_transposed(int side) {
     }
     on_device<float> from(x), to(x);
     size_t shared = static_cast<size_t>(side * (side + 1)) * sizeof(float);
-    SUCCEEDS(vv_launch(transpose, 1, dim3(static_cast<unsigned>(side), 4), shared, nullptr, to.at,
-                       static_cast<const float *>(from.at), side));
+    SUCCEEDS(vv_start(transpose, 1, dim3(static_cast<unsigned>(side), 4), shared, nullptr, to.at,
+                      static_cast<const float *>(from.at), side));
     std::vector<float> got = to.read();
     for (size_t i = 0; i < x.size(); i++) {
         size_t n = static_cast<size_t>(side);
@@ -119,11 +119,11 @@ void test_blocks() {
     check_transposed(128); /* more than 48 KB */
 
     on_device<int> votes{std::vector<int>(100)};
-    SUCCEEDS(vv_launch(count_votes, 1, 100, 0, nullptr, votes.at));
+    SUCCEEDS(vv_start(count_votes, 1, 100, 0, nullptr, votes.at));
     EXPECT(votes.read() == std::vector<int>(100, 34 + 1000 + 10000));
 
     on_device<int> rounds{std::vector<int>(70)};
-    SUCCEEDS(vv_launch(leave_in_turn, 1, 70, 0, nullptr, rounds.at));
+    SUCCEEDS(vv_start(leave_in_turn, 1, 70, 0, nullptr, rounds.at));
     for (int i = 0; i < 70; i++) {
         EXPECT(rounds.read()[static_cast<size_t>(i)] == i);
     }

@@ -50,15 +50,15 @@ void test_copies() {
         x[i] = static_cast<int>(i * 17 % 1009);
     }
     on_device<int> from(x), to{std::vector<int>(room)};
-    SUCCEEDS(vv_launch(double_row, 2, threads, stages * piece * sizeof(int), nullptr, to.at,
-                       from.at, static_cast<int>(count)));
+    SUCCEEDS(vv_start(double_row, 2, threads, stages * piece * sizeof(int), nullptr, to.at, from.at,
+                      static_cast<int>(count)));
     std::vector<int> got = to.read();
     for (size_t i = 0; i < room; i++) {
         size_t source = i / piece * piece + (i + 12) % piece;
         EXPECT(got[i] == (source < count ? 2 * x[source] : 0));
     }
     on_device<int> small{std::vector<int>(64)};
-    SUCCEEDS(vv_launch(copy_small, 1, 32, 0, nullptr, small.at, from.at));
+    SUCCEEDS(vv_start(copy_small, 1, 32, 0, nullptr, small.at, from.at));
     for (size_t i = 0; i < 64; i++) {
         EXPECT(small.read()[i] == x[i / 32 * 32 + 31 - i % 32]);
     }

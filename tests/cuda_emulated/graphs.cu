@@ -27,14 +27,14 @@ static cudaGraphExec_t capture(cudaStream_t a, cudaStream_t b, cudaEvent_t fork,
     SUCCEEDS(cudaMemsetAsync(to, 0xff, sizeof(int), a));
     SUCCEEDS(cudaEventRecord(fork, a));
     SUCCEEDS(cudaStreamWaitEvent(b, fork, 0));
-    SUCCEEDS(vv_launch(add_one_of, 1, 1, 0, a, x, of, 42));
-    SUCCEEDS(vv_launch(triple, 1, 1, 0, a, x));
-    SUCCEEDS(vv_launch(triple, 1, 1, 0, b, y));
-    SUCCEEDS(vv_launch(add_one_of, 1, 1, 0, b, y, of, 5));
+    SUCCEEDS(vv_start(add_one_of, 1, 1, 0, a, x, of, 42));
+    SUCCEEDS(vv_start(triple, 1, 1, 0, a, x));
+    SUCCEEDS(vv_start(triple, 1, 1, 0, b, y));
+    SUCCEEDS(vv_start(add_one_of, 1, 1, 0, b, y, of, 5));
     SUCCEEDS(cudaEventRecord(join, b));
     SUCCEEDS(cudaStreamWaitEvent(a, join, 0));
-    SUCCEEDS(vv_launch(add_both, 1, 1, 0, a, to, static_cast<const int *>(x),
-                       static_cast<const int *>(y)));
+    SUCCEEDS(vv_start(add_both, 1, 1, 0, a, to, static_cast<const int *>(x),
+                      static_cast<const int *>(y)));
     cudaStreamCaptureStatus status;
     SUCCEEDS(cudaStreamIsCapturing(b, &status));
     EXPECT(status == cudaStreamCaptureStatusActive);
@@ -52,7 +52,7 @@ static void refuse_misuse(cudaStream_t a, cudaStream_t b, cudaEvent_t fork, int 
     SUCCEEDS(cudaStreamBeginCapture(a, cudaStreamCaptureModeThreadLocal));
     SUCCEEDS(cudaEventRecord(fork, a));
     SUCCEEDS(cudaStreamWaitEvent(b, fork, 0));
-    SUCCEEDS(vv_launch(triple, 1, 1, 0, b, x));
+    SUCCEEDS(vv_start(triple, 1, 1, 0, b, x));
     EXPECT(cudaStreamEndCapture(a, &graph) == cudaErrorStreamCaptureUnjoined);
     SUCCEEDS(cudaStreamBeginCapture(a, cudaStreamCaptureModeThreadLocal));
     EXPECT(cudaStreamSynchronize(a) == cudaErrorStreamCaptureUnsupported);

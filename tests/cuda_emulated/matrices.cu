@@ -155,7 +155,7 @@ template <class form> static void check_form(int width, bool brain, bool is_unsi
     operand b = make_operand(8, 8 * form::words, width, brain, false, 8);
     on_device<uint8_t> on_a(a.bytes), on_b(b.bytes);
     on_device<typename form::sum> to{std::vector<typename form::sum>(128)};
-    SUCCEEDS(vv_launch(multiply<form>, 1, 32, 0, nullptr, to.at, on_a.at, on_b.at));
+    SUCCEEDS(vv_start(multiply<form>, 1, 32, 0, nullptr, to.at, on_a.at, on_b.at));
     expect_product(to.read(), a, b);
 }
 
@@ -172,6 +172,6 @@ void test_matrices() {
             b = make_operand(8, 32, 2, false, false, 3);
     on_device<uint8_t> on_a(a.bytes), on_b(b.bytes);
     on_device<float> to{std::vector<float>(128)};
-    SUCCEEDS(vv_launch(multiply_loaded, 1, 32, 0, nullptr, to.at, on_a.at, on_b.at));
+    SUCCEEDS(vv_start(multiply_loaded, 1, 32, 0, nullptr, to.at, on_a.at, on_b.at));
     expect_product(to.read(), a, b);
 }

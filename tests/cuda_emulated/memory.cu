@@ -52,11 +52,11 @@ void test_memory() {
     SUCCEEDS(cudaFree(at));
     EXPECT(cudaFree(at) == cudaErrorInvalidValue);
 
-    EXPECT(vv_launch(nothing, 0, 1, 0, nullptr) == cudaErrorInvalidConfiguration);
-    EXPECT(vv_launch(nothing, 1, 1025, 0, nullptr) == cudaErrorInvalidConfiguration);
-    EXPECT(vv_launch(nothing, dim3(1, 65536), 1, 0, nullptr) == cudaErrorInvalidConfiguration);
-    EXPECT(vv_launch(nothing, 1, 1, 228 << 10, nullptr) == cudaErrorInvalidValue);
-    SUCCEEDS(vv_launch(nothing, 1, 1, 227 << 10, nullptr));
+    EXPECT(vv_start(nothing, 0, 1, 0, nullptr) == cudaErrorInvalidConfiguration);
+    EXPECT(vv_start(nothing, 1, 1025, 0, nullptr) == cudaErrorInvalidConfiguration);
+    EXPECT(vv_start(nothing, dim3(1, 65536), 1, 0, nullptr) == cudaErrorInvalidConfiguration);
+    EXPECT(vv_start(nothing, 1, 1, 228 << 10, nullptr) == cudaErrorInvalidValue);
+    SUCCEEDS(vv_start(nothing, 1, 1, 227 << 10, nullptr));
     SUCCEEDS(cudaDeviceSynchronize());
     EXPECT(!std::strcmp(cudaGetErrorName(cudaErrorNotReady), "cudaErrorNotReady"));
     cudaGetLastError();

@@ -93,31 +93,31 @@ static void expect_in(const std::string &text, std::initializer_list<const char 
 void test_misuse() {
     on_device<int> x{std::vector<int>(64)};
     int *at = x.at;
-    expect_in(dying_words([] { vv_launch(half_at_barrier, 1, 32, 0, nullptr); }),
+    expect_in(dying_words([] { vv_start(half_at_barrier, 1, 32, 0, nullptr); }),
               {"all threads wait", "__syncwarp", "__syncthreads", "kernel half_at_barrier,",
                "block 0 0 0"});
-    expect_in(dying_words([at] { vv_launch(read_outside, 1, 32, 0, nullptr, at); }),
+    expect_in(dying_words([at] { vv_start(read_outside, 1, 32, 0, nullptr, at); }),
               {"from lane 4, which takes no part", "read_outside"});
-    expect_in(dying_words([at] { vv_launch(not_named, dim3(1, 3), 1, 0, nullptr, at); }),
+    expect_in(dying_words([at] { vv_start(not_named, dim3(1, 3), 1, 0, nullptr, at); }),
               {"lane 0", "0x000000f0", "does not name it", "thread 0 0 0"});
-    expect_in(dying_words([at] { vv_launch(masks_differ, 1, 32, 0, nullptr, at); }),
+    expect_in(dying_words([at] { vv_start(masks_differ, 1, 32, 0, nullptr, at); }),
               {"0x0000ffff", "0xffffffff"});
-    expect_in(dying_words([at] { vv_launch(calls_differ, 1, 32, 0, nullptr, at); }),
+    expect_in(dying_words([at] { vv_start(calls_differ, 1, 32, 0, nullptr, at); }),
               {"a ballot", "a shuffle", "0xffffffff"});
-    expect_in(dying_words([] { vv_launch(barriers_differ, 1, 96, 0, nullptr); }),
+    expect_in(dying_words([] { vv_start(barriers_differ, 1, 96, 0, nullptr); }),
               {"another form of __syncthreads"});
     expect_in(dying_words([at] {
-                  vv_launch(few_multiply, 1, 32, 0, nullptr, reinterpret_cast<float *>(at));
+                  vv_start(few_multiply, 1, 32, 0, nullptr, reinterpret_cast<float *>(at));
               }),
               {"0xffffff00", "needs all 32"});
-    expect_in(dying_words([at] { vv_launch(copy_unaligned, 1, 1, 1024, nullptr, at); }),
+    expect_in(dying_words([at] { vv_start(copy_unaligned, 1, 1, 1024, nullptr, at); }),
               {"16 bytes", "not both aligned"});
-    expect_in(dying_words([] { vv_launch(trap_in_template<1, 2>, 1, 1, 0, nullptr); }),
+    expect_in(dying_words([] { vv_start(trap_in_template<1, 2>, 1, 1, 0, nullptr); }),
               {"(kernel trap_in_template<1, 2>, block"});
     expect_in(dying_words([] {
                   char *few;
                   SUCCEEDS(cudaMalloc(&few, 100));
-                  vv_launch(write_behind, 1, 1, 0, nullptr, few);
+                  vv_start(write_behind, 1, 1, 0, nullptr, few);
                   cudaFree(few);
               }),
               {"byte 0 beyond a piece of memory of 100 bytes"});

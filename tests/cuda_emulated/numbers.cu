@@ -67,7 +67,7 @@ static __global__ void compute(outcome *to, int *count, unsigned x, unsigned y) 
 void test_numbers() {
     on_device<outcome> to{std::vector<outcome>(100)};
     on_device<int> count{std::vector<int>(1)};
-    SUCCEEDS(vv_launch(compute, 1, 1, 0, nullptr, to.at, count.at, 0x807f0201u, 0xff7f00feu));
+    SUCCEEDS(vv_start(compute, 1, 1, 0, nullptr, to.at, count.at, 0x807f0201u, 0xff7f00feu));
     std::vector<outcome> got = to.read();
     int n = count.read()[0];
     EXPECT(n > 40);

@@ -25,11 +25,11 @@ void test_streams() {
     on_device<int> x({7}), y({0});
 
     SUCCEEDS(cudaEventRecord(begin, a));
-    SUCCEEDS(vv_launch(add, 1, 1, 0, a, x.at, 1));
-    SUCCEEDS(vv_launch(multiply, 1, 1, 0, a, x.at, 10));
+    SUCCEEDS(vv_start(add, 1, 1, 0, a, x.at, 1));
+    SUCCEEDS(vv_start(multiply, 1, 1, 0, a, x.at, 10));
     SUCCEEDS(cudaEventRecord(event, a));
     SUCCEEDS(cudaStreamWaitEvent(b, event, 0));
-    SUCCEEDS(vv_launch(store, 1, 1, 0, b, y.at, static_cast<const int *>(x.at)));
+    SUCCEEDS(vv_start(store, 1, 1, 0, b, y.at, static_cast<const int *>(x.at)));
     SUCCEEDS(cudaMemcpyAsync(pinned, y.at, sizeof(int), cudaMemcpyDeviceToHost, b));
     SUCCEEDS(cudaStreamSynchronize(b));
     EXPECT(pinned[0] == 80);

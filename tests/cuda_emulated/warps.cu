@@ -94,21 +94,21 @@ void test_warps() {
     }
     on_device<int> values(x);
     on_device<lane_results> results{std::vector<lane_results>(x.size())};
-    SUCCEEDS(vv_launch(exchange_all, blocks, 32, 0, nullptr, results.at, values.at));
+    SUCCEEDS(vv_start(exchange_all, blocks, 32, 0, nullptr, results.at, values.at));
     std::vector<lane_results> got = results.read();
     for (int b = 0; b < blocks; b++) {
         check_warp(&got[static_cast<size_t>(32 * b)], &x[static_cast<size_t>(32 * b)]);
     }
 
     on_device<unsigned> counts{std::vector<unsigned>(32)};
-    SUCCEEDS(vv_launch(count_the_rest, 1, 32, 0, nullptr, counts.at, 11u));
+    SUCCEEDS(vv_start(count_the_rest, 1, 32, 0, nullptr, counts.at, 11u));
     for (unsigned i = 0; i < 11; i++) {
         EXPECT(counts.read()[i] == (1u << 11) - 1);
     }
 
     x.resize(64);
     on_device<int> turned(x);
-    SUCCEEDS(vv_launch(turn_around, 1, 64, 0, nullptr, turned.at));
+    SUCCEEDS(vv_start(turn_around, 1, 64, 0, nullptr, turned.at));
     for (size_t i = 0; i < 64; i++) {
         EXPECT(turned.read()[i] == x[i] + 1);
     }

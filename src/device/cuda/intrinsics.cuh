@@ -243,17 +243,16 @@ VV_DEVICE void vv_let_next_begin() {
 }
 
 /*
- * vv_launch(kernel, grid, block, shared_bytes, stream, arguments…): a kernel on a stream, with that
- * much dynamic shared memory, beyond 48 KB, too. vv_launch_early: it may begin before the kernel in
+ * vv_start(kernel, grid, block, shared_bytes, stream, arguments…): a kernel on a stream, with that
+ * much dynamic shared memory, beyond 48 KB, too. vv_start_early: it may begin before the kernel in
  * front of it has ended, on devices that can; it calls vv_wait_for_previous itself.
  */
-#define vv_launch(...) vv_launch_named(#__VA_ARGS__, false, __VA_ARGS__)
-#define vv_launch_early(...) vv_launch_named(#__VA_ARGS__, true, __VA_ARGS__)
+#define vv_start(...) vv_start_named(#__VA_ARGS__, false, __VA_ARGS__)
+#define vv_start_early(...) vv_start_named(#__VA_ARGS__, true, __VA_ARGS__)
 
 template <class... P, class... A>
-inline cudaError_t vv_launch_named(const char *text, bool early, void (*kernel)(P...), dim3 grid,
-                                   dim3 block, size_t shared, cudaStream_t stream,
-                                   A &&...arguments) {
+inline cudaError_t vv_start_named(const char *text, bool early, void (*kernel)(P...), dim3 grid,
+                                  dim3 block, size_t shared, void *stream, A &&...arguments) {
     constexpr size_t plain = 48 << 10;
     if (shared > plain) {
         cudaError_t error = cudaFuncSetAttribute(
@@ -271,13 +270,13 @@ inline cudaError_t vv_launch_named(const char *text, bool early, void (*kernel)(
     config.gridDim = grid;
     config.blockDim = block;
     config.dynamicSmemBytes = shared;
-    config.stream = stream;
+    config.stream = static_cast<cudaStream_t>(stream);
     config.attrs = &attribute;
     config.numAttrs = early ? 1 : 0;
     return cudaLaunchKernelEx(&config, kernel, std::forward<A>(arguments)...);
 #else
     (void)early;
-    return vv_emulated::launch(text, kernel, grid, block, shared, stream,
+    return vv_emulated::launch(text, kernel, grid, block, shared, static_cast<cudaStream_t>(stream),
                                std::forward<A>(arguments)...);
 #endif
 }
