@@ -378,6 +378,15 @@ enum varve_device {
     VARVE_DEVICE_CUDA_EMULATED, /* tests: that module's kernels on the CPU, slowly */
 };
 
+/* How index vectors that choose what is attended are multiplied: three results, each the same
+ * everywhere. */
+enum varve_index_score {
+    VARVE_INDEX_AUTO, /* integer where the cache keeps them in four bits, else float */
+    VARVE_INDEX_INTEGER,
+    VARVE_INDEX_HALF, /* values rounded to half precision first */
+    VARVE_INDEX_FLOAT,
+};
+
 struct varve_session_options {
     uint32_t slots;   /* sequences held at once; 0: 1 */
     uint32_t context; /* tokens a sequence may have; 0: the model's, at most 4096 */
@@ -385,15 +394,18 @@ struct varve_session_options {
     uint32_t logits;  /* rows of a window whose logits can be wanted at most; 0: 16 */
     uint32_t threads; /* 0: physical cores this process may use */
     enum varve_numa numa;
-    bool kv_f16;            /* keys and values in half precision: half the memory, other results */
+    bool kv_f16;      /* keys and values in half precision: half the memory, other results */
+    bool exact_cache; /* don't round what a cache keeps to the few bits that the model was
+                       * trained with, where it was */
+    enum varve_index_score index_score;
     bool float_activations; /* validation: weights decoded exactly, float32 activations */
     bool all_barriers;      /* debugging: a barrier after every step; same results */
     enum varve_device device;
-    bool no_recordings;     /* a GPU's kernels are started one by one: for tests */
-    bool observe;           /* keep inner tensors of the last window for varve_session_observed */
-    bool mtp;               /* evaluate the MTP block beside the trunk */
-    bool profile;           /* time every step for varve_session_profile */
-    size_t profile_events;  /* of each thread that a profile keeps, the latest ones */
+    bool no_recordings;    /* a GPU's kernels are started one by one: for tests */
+    bool observe;          /* keep inner tensors of the last window for varve_session_observed */
+    bool mtp;              /* evaluate the MTP block beside the trunk */
+    bool profile;          /* time every step for varve_session_profile */
+    size_t profile_events; /* of each thread that a profile keeps, the latest ones */
     /* Host memory for checkpoints of slots and for kept sequences; 0: 1 GiB, taken as it is needed.
      * With too little there are none, and texts are read again. */
     uint64_t keep_bytes;

@@ -43,6 +43,8 @@ int vv_translate_options(const struct varve_model *model, const struct varve_ses
         .threads = from->threads,
         .numa = (enum vv_numa)from->numa,
         .kv_type = from->kv_f16 ? VV_TYPE_F16 : VV_TYPE_F32,
+        .rounded_cache = model->facts.rounded_cache && !from->exact_cache,
+        .index_score = (enum vv_index_arithmetic)from->index_score, /* one list under two names */
         .float_activations = from->float_activations,
         .all_barriers = from->all_barriers,
         .device = (enum vv_device_kind)from->device, /* one list under two names */
@@ -53,6 +55,13 @@ int vv_translate_options(const struct varve_model *model, const struct varve_ses
         .profile_events = from->profile_events,
         .tuning = (const struct vv_tuning *)from->tuning, /* one struct under two names */
     };
+    if (to->index_score == VV_INDEX_AUTO) {
+        to->index_score = to->rounded_cache ? VV_INDEX_INTEGER : VV_INDEX_FLOAT;
+    } else if (to->index_score == VV_INDEX_INTEGER && !to->rounded_cache) {
+        return vv_fail(error, VV_ERROR_UNSUPPORTED,
+                       "index vectors can't be multiplied as integers: the cache keeps them as "
+                       "floats (take half, float or auto for --index-score)");
+    }
     if (from->mtp && model->facts.mtp_layers == 0) {
         return vv_fail(error, VV_ERROR_UNSUPPORTED,
                        "%s has no MTP block, so nothing can be drafted with it",

@@ -35,9 +35,9 @@ static int cut(char *text, char **words, int *count) {
 }
 
 static int check_own(const struct arguments *own, const char *name) {
-    static const enum option_id settings[] = {OPTION_isa, OPTION_threads, OPTION_window,
-                                              OPTION_kv,  OPTION_tuned,   OPTION_barriers,
-                                              OPTION_numa};
+    static const enum option_id settings[] = {
+        OPTION_isa,         OPTION_threads, OPTION_window,   OPTION_kv,  OPTION_cache_precision,
+        OPTION_index_score, OPTION_tuned,   OPTION_barriers, OPTION_numa};
     for (size_t i = 0; i < own->count; i++) {
         bool known = own->values[i].environment;
         for (size_t k = 0; k < sizeof settings / sizeof *settings; k++) {

@@ -206,7 +206,8 @@ static int open_sessions(struct scoring *s) {
     if (varve_session_open(s->ours.model, &options, &s->our_session, &error) != VARVE_OK) {
         return fail("%s", error.message);
     }
-    options.kv_f16 = options.float_activations = false;
+    options.kv_f16 = options.exact_cache = options.float_activations = false;
+    options.index_score = VARVE_INDEX_AUTO;
     return !s->other.model || varve_session_open(s->other.model, &options, &s->other_session,
                                                  &error) == VARVE_OK
                ? EXIT_DONE

@@ -5,6 +5,7 @@
  */
 #pragma once
 #include "memory/state.h"
+#include "op/index_score/contract.h"
 #include "program/program.h"
 #include "quant/planes.h"
 #include "quant/weight.h"
@@ -18,8 +19,10 @@ enum vv_mode {
 enum { VV_VERIFY_ROWS_MAX = 16 }; /* rows of one sequence in a verify window */
 
 struct vv_state_options {
-    int kv_type; /* VV_TYPE_F32 or VV_TYPE_F16 */
-    bool mtp;    /* the draft block keeps state too */
+    int kv_type;        /* VV_TYPE_F32 or VV_TYPE_F16 */
+    bool rounded_cache; /* entries are rounded as the weights were trained with (--cache-precision
+                         * model); only of a family whose facts say that they were */
+    bool mtp;           /* the draft block keeps state too */
 };
 
 enum vv_tap_form {
@@ -49,7 +52,9 @@ struct vv_forward {
     size_t rows, outputs, sequences; /* of the largest window */
     size_t context;                  /* tokens a sequence may have */
     bool float_activations;
-    struct vv_tap *taps; /* observe: grown as needed; else NULL */
+    bool rounded_cache;                   /* as in struct vv_state_options */
+    enum vv_index_arithmetic index_score; /* not VV_INDEX_AUTO */
+    struct vv_tap *taps;                  /* observe: grown as needed; else NULL */
     size_t tap_count;
     bool observe;
     bool mtp;                      /* the trunk leaves what the draft block reads */

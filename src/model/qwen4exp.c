@@ -355,7 +355,7 @@ static void indexer(struct pass *p, const struct attention *w, size_t layer) {
                                    .scale = (float)(1 / sqrt((double)g->index_width)),
                                    .window = f->window,
                                    .rows = rows};
-    vv_step(f, &vv_index_score, &score, "blk.%zu.indexer.score", layer);
+    vv_step(f, vv_index_score_by(f->index_score), &score, "blk.%zu.indexer.score", layer);
     struct vv_top_k top = {.score = p->score,
                            .stride = stride,
                            .ratio = ratio,

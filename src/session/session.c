@@ -7,7 +7,8 @@
 /* ---- state ---- */
 
 static int declare_state(struct vv_session *s, struct vv_error *error) {
-    struct vv_state_options options = {s->options.kv_type, s->options.mtp};
+    struct vv_state_options options = {s->options.kv_type, s->options.rounded_cache,
+                                       s->options.mtp};
     s->part_count = s->family->state(s->geometry, &options, NULL);
     s->parts = calloc(s->part_count, sizeof *s->parts);
     s->views = calloc(s->part_count, sizeof *s->views);
@@ -53,6 +54,8 @@ static void set_up_forward(const struct vv_session *s, enum vv_pass which, struc
                                                                : o->outputs,
         .context = o->context,
         .float_activations = o->float_activations,
+        .rounded_cache = o->rounded_cache,
+        .index_score = o->index_score,
         .observe = o->observe,
         .mtp = o->mtp,
         .draft = single,

@@ -10,10 +10,12 @@ struct vv_session;
 struct vv_session_options {
     uint32_t slots, context, window, outputs; /* all 1 or more */
     enum vv_device_kind device;
-    unsigned threads;                         /* 0: default */
+    unsigned threads; /* 0: default */
     enum vv_numa numa;
     uint32_t features; /* VV_CPU_… to use at most */
     int kv_type;
+    bool rounded_cache;                   /* as in struct vv_state_options */
+    enum vv_index_arithmetic index_score; /* not VV_INDEX_AUTO */
     bool float_activations, all_barriers, no_recordings, observe, mtp, profile;
     size_t profile_events;          /* of each thread that a profile keeps */
     uint64_t keep_bytes;            /* host memory for checkpoints and kept sequences; 0: none */

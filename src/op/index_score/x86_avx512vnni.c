@@ -1,0 +1,22 @@
+#define BIAS 12
+#include "op/index_score/lane_keys.h"
+
+typedef __m512i sums;
+
+static inline sums begin(int32_t c) {
+    return _mm512_set1_epi32(c);
+}
+
+static inline sums multiply(sums s, vv_keys keys, int32_t q) {
+    return _mm512_dpbusd_epi32(s, (__m512i)keys, _mm512_set1_epi32(q));
+}
+
+static inline vv_vector finish(sums s) {
+    return _mm512_cvtepi32_ps(s);
+}
+
+#include "op/index_score/lanes.h"
+
+int vv_index_score_integer_avx512vnni(const void *args, size_t begin_unit, size_t end_unit) {
+    return score(args, begin_unit, end_unit);
+}

@@ -1,0 +1,22 @@
+#define BIAS 12
+#include "op/index_score/lane_keys.h"
+
+typedef __m256i sums;
+
+static inline sums begin(int32_t c) {
+    return _mm256_set1_epi32(c);
+}
+
+static inline sums multiply(sums s, vv_keys keys, int32_t q) {
+    return _mm256_dpbusd_avx_epi32(s, (__m256i)keys, _mm256_set1_epi32(q));
+}
+
+static inline vv_vector finish(sums s) {
+    return _mm256_cvtepi32_ps(s);
+}
+
+#include "op/index_score/lanes.h"
+
+int vv_index_score_integer_avxvnni(const void *args, size_t begin_unit, size_t end_unit) {
+    return score(args, begin_unit, end_unit);
+}
