@@ -416,6 +416,7 @@ static void check_refusals(struct vv_check *check) {
     memset(last, 0x77, 17); /* every code the largest */
     last[0] = 255;
     memset(a.x.fine_q + 160 + 128, 127, 32);
+    a.x.fine_panel = NULL; /* made before */
     check_refusal(check, &a, "MXFP4 with a scale of 2^127");
 
     a = make(check, VV_TYPE_NVFP4, 64, 3, &rows);

@@ -14,6 +14,7 @@ static const struct {
 } shapes[] = {
     {"Qwen3.8-Flash-Next attn_qkv Q8_0", VV_TYPE_Q8_0, 2560, 10240},
     {"Qwen3.8-Flash-Next attn_qkv Q5_K", VV_TYPE_Q5_K, 2560, 10240},
+    {"Qwen3.8-Flash-Next attn_qkv NVFP4", VV_TYPE_NVFP4, 2560, 10240},
     {"Qwen3.8-Flash-Next attn_output Q6_K", VV_TYPE_Q6_K, 6144, 2560},
     {"Qwen3.8-Flash-Next attn_k Q8_0", VV_TYPE_Q8_0, 2560, 512},
     {"Qwen3.8-Flash-Next ffn_gate_inp F32", VV_TYPE_F32, 2560, 512},

@@ -21,21 +21,24 @@ VV_INLINE int32x4_t quarter_of(const vv_lanes *v, int quarter) {
     return vld1q_s32((const int32_t *)v + 4 * quarter);
 }
 
-VV_INLINE void block_quarter(const struct vv_panel *p, int quarter, bool offset, int shift,
-                             size_t values, const struct vv_panel_row *x, int n,
+/* `step`: values to a scale, 32 or 16. */
+VV_INLINE void block_quarter(const struct vv_panel *p, int quarter, int step, bool offset,
+                             int shift, size_t values, const struct vv_panel_row *x, int n,
                              float (*total)[VV_PANEL_ROWS]) {
     float32x4_t s[4];
     for (int i = 0; i < n; i++) {
         s[i] = vdupq_n_f32(0.0f);
     }
-    for (size_t b = 0; b < values / 32; b++) {
+    for (size_t b = 0; b < values / (size_t)step; b++) {
         int32x4_t t[4];
-        group_dots(p->w + 8 * b, quarter, shift, 8, x, 32 * (int)b, n, t);
-        float32x4_t d = float_quarter(&p->d[b], quarter), m = float_quarter(&p->m[b], quarter);
+        group_dots(p->w + (size_t)step / 4 * b, quarter, shift, step / 4, x, step * (int)b, n, t);
+        float32x4_t d = float_quarter(&p->step_d[b], quarter);
         for (int i = 0; i < n; i++) {
-            s[i] = vfmaq_f32(s[i], vmulq_n_f32(d, x[i].scale[b]), vcvtq_f32_s32(t[i]));
+            float scale = x[i].scale[(size_t)step * b / 32];
+            s[i] = vfmaq_f32(s[i], vmulq_n_f32(d, scale), vcvtq_f32_s32(t[i]));
             if (offset) {
-                s[i] = vfmaq_f32(s[i], vmulq_n_f32(m, x[i].scale[b]), vdupq_n_f32(x[i].sum[b]));
+                float32x4_t m = float_quarter(&p->m[b], quarter);
+                s[i] = vfmaq_f32(s[i], vmulq_n_f32(m, scale), vdupq_n_f32(x[i].sum[b]));
             }
         }
     }
@@ -84,12 +87,14 @@ VV_INLINE void super_quarter(const struct vv_panel *p, int quarter, int groups, 
         VV_IN_FOURS(CALL)                                                                          \
     }
 #define DOTS(name, CALL) VV_PANEL_DOTS(name, IN_BATCHES, CALL)
-#define BLOCK(k) block_quarter(p, quarter, false, f->shift, values, x + i, k, total + i)
-#define BLOCK_OFFSET(k) block_quarter(p, quarter, true, 0, values, x + i, k, total + i)
+#define BLOCK(k) block_quarter(p, quarter, 32, false, f->shift, values, x + i, k, total + i)
+#define BLOCK_16(k) block_quarter(p, quarter, 16, false, 16, values, x + i, k, total + i)
+#define BLOCK_OFFSET(k) block_quarter(p, quarter, 32, true, 0, values, x + i, k, total + i)
 #define SUPER_4_OFFSET(k) super_quarter(p, quarter, 4, true, 0, x + i, k, total + i)
 #define SUPER_8(k) super_quarter(p, quarter, 8, false, f->shift, x + i, k, total + i)
 #define SUPER_8_OFFSET(k) super_quarter(p, quarter, 8, true, 0, x + i, k, total + i)
 DOTS(block, BLOCK)
+DOTS(block_16, BLOCK_16)
 DOTS(block_offset, BLOCK_OFFSET)
 DOTS(super_4_offset, SUPER_4_OFFSET)
 DOTS(super_8, SUPER_8)

@@ -1,7 +1,6 @@
 /*
- * The formats that are multiplied by panels, X(type, name, kind, shift, largest): see panel.h.
- * NVFP4, Q2_0 (a scale for 16, for 64 values) and float formats aren't; quant/row_dot.h takes every
- * one.
+ * The formats that are multiplied by panels, X(type, name, kind, shift, largest): see panel.h. All
+ * quantised ones are; quant/row_dot.h takes float formats, too.
  */
 #pragma once
 #include "quant/list.h"
@@ -13,7 +12,10 @@
     X(Q5_1, q5_1, BLOCK_OFFSET, 0, 31)                                                             \
     X(Q8_0, q8_0, BLOCK, 128, 255)                                                                 \
     X(IQ4_NL, iq4_nl, BLOCK, 128, 255)                                                             \
-    X(MXFP4, mxfp4, BLOCK, 16, 28)
+    X(MXFP4, mxfp4, BLOCK, 16, 28)                                                                 \
+    X(NVFP4, nvfp4, BLOCK_16, 16, 28)                                                              \
+    X(Q2_0, q2_0, BLOCK, 1, 3)                                                                     \
+    X(Q2_0_128, q2_0_128, BLOCK, 1, 3)
 
 #define VV_PANEL_SUPERS(X)                                                                         \
     X(Q2_K, q2_k, SUPER_8_OFFSET, 0, 3)                                                            \

@@ -30,7 +30,7 @@
 /* The table of functions with these names. */
 #define VV_PANEL_TABLE                                                                             \
     {                                                                                              \
-        [VV_PANEL_BLOCK] = block, [VV_PANEL_BLOCK_OFFSET] = block_offset,                          \
-        [VV_PANEL_SUPER_4_OFFSET] = super_4_offset, [VV_PANEL_SUPER_8] = super_8,                  \
-        [VV_PANEL_SUPER_8_OFFSET] = super_8_offset                                                 \
+        [VV_PANEL_BLOCK] = block, [VV_PANEL_BLOCK_16] = block_16,                                  \
+        [VV_PANEL_BLOCK_OFFSET] = block_offset, [VV_PANEL_SUPER_4_OFFSET] = super_4_offset,        \
+        [VV_PANEL_SUPER_8] = super_8, [VV_PANEL_SUPER_8_OFFSET] = super_8_offset                   \
     }

@@ -32,8 +32,13 @@ struct vv_panel {
      * p belong to the sums of values 32p .. 32p + 15 and of the sixteen after. Minimums; in formats
      * with a shift the sub-scales. */
     vv_lanes pair[4];
-    /* Block formats: scale and offset of each block; super-block formats: d and dmin in [0]. */
-    vv_float_lanes d[4], m[4];
+    union {
+        /* Block formats: scale and offset of 32 values; super-block formats: d and dmin in [0]. */
+        struct {
+            vv_float_lanes d[4], m[4];
+        };
+        vv_float_lanes step_d[8]; /* block formats: scale of each step of 32 values, or of 16 */
+    };
 };
 
 /* Where the blocks of sixteen rows begin; a row that doesn't exist is one that does, again. */
@@ -44,6 +49,7 @@ struct vv_panel_source {
 /* How a panel's integers meet activations: what a kernel for an instruction set is written for. */
 enum vv_panel_kind {
     VV_PANEL_BLOCK,          /* d for each block, values shifted or not */
+    VV_PANEL_BLOCK_16,       /* d for 16 values, shifted by 16 */
     VV_PANEL_BLOCK_OFFSET,   /* d and m for each block */
     VV_PANEL_SUPER_4_OFFSET, /* sub-scales and minimums of 32 values */
     VV_PANEL_SUPER_8,        /* sub-scales of 16 values, values shifted */

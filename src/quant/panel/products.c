@@ -50,7 +50,8 @@ size_t vv_taken_most(size_t width) {
 }
 
 static bool is_fine(const struct vv_panel_format *f) {
-    return f->kind == VV_PANEL_BLOCK || f->kind == VV_PANEL_BLOCK_OFFSET;
+    return f->kind == VV_PANEL_BLOCK || f->kind == VV_PANEL_BLOCK_16 ||
+           f->kind == VV_PANEL_BLOCK_OFFSET;
 }
 
 struct vv_taken vv_take_rows(const struct vv_panel_format *format, const struct vv_planes *x,

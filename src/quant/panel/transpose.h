@@ -96,9 +96,9 @@ VV_INLINE void vv_turn_halves(const struct vv_panel_source *g, size_t at, vv_flo
     __m256 *out = (__m256 *)to;
     out[0] = _mm256_cvtph_ps(_mm_load_si128((const __m128i *)h));
     out[1] = _mm256_cvtph_ps(_mm_load_si128((const __m128i *)h + 1));
-#else
-    for (int r = 0; r < VV_PANEL_ROWS; r++) {
-        (*to)[r] = vv_from_f16(h[r]);
+#elif defined(__aarch64__)
+    for (int q = 0; q < 4; q++) {
+        vst1q_f32((float *)to + 4 * q, vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(h + 4 * q))));
     }
 #endif
 }
@@ -115,9 +115,10 @@ VV_INLINE void vv_halves_of(const vv_lanes *v, vv_float_lanes *to) {
         words = _mm256_permute4x64_epi64(_mm256_packus_epi32(words, words), 0x08);
         out[h] = _mm256_cvtph_ps(_mm256_castsi256_si128(words));
     }
-#else
-    for (int r = 0; r < VV_PANEL_ROWS; r++) {
-        (*to)[r] = vv_from_f16((uint16_t)(*v)[r]);
+#elif defined(__aarch64__)
+    for (int q = 0; q < 4; q++) {
+        uint16x4_t h = vmovn_u32(vld1q_u32((const uint32_t *)v + 4 * q));
+        vst1q_f32((float *)to + 4 * q, vcvt_f32_f16(vreinterpret_f16_u16(h)));
     }
 #endif
 }

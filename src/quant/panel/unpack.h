@@ -109,6 +109,59 @@ VV_INLINE void vv_panel_mxfp4(const struct vv_panel_source *g, size_t at, int pa
     memcpy(&to->d[part], d, sizeof d);
 }
 
+/* Half of UE4M3 in each lane's low byte (vv_half_ue4m3 in quant/nvfp4.h): the seven bits are those
+ * of a half 2^7 times smaller, for 255, too; 127 is none. */
+VV_INLINE void vv_panel_half_ue4m3(const vv_lanes *v, vv_float_lanes *to) {
+    vv_lanes half = (*v & 127) << 7, from_127 = (*v & 255) ^ 127;
+    vv_signed_lanes is_number = -(vv_signed_lanes)from_127 >> 31; /* GCC compares lane by lane */
+    vv_halves_of(&half, to);
+    *to = (vv_float_lanes)((vv_lanes)(*to * 128.0f) & (vv_lanes)is_number);
+}
+
+VV_INLINE void vv_panel_nvfp4(const struct vv_panel_source *g, size_t at, int part,
+                              struct vv_panel *to) {
+    vv_lanes scales, q[8], *w = to->w + 16 * part;
+    vv_turn_32(g, at, &scales);
+    vv_turn(g, at + 4, q);
+    vv_turn(g, at + 20, q + 4);
+    for (int s = 0; s < 4; s++) { /* of 16 values: low nibbles of eight bytes, then high ones */
+        for (int i = 0; i < 2; i++) {
+            w[4 * s + i] = q[2 * s + i] & VV_EACH(15);
+            w[4 * s + 2 + i] = q[2 * s + i] >> 4 & VV_EACH(15);
+        }
+        vv_lanes scale = scales >> 8 * s;
+        vv_panel_half_ue4m3(&scale, &to->step_d[4 * part + s]);
+    }
+    vv_panel_look_up(vv_e2m1_doubled, 16, w, 16);
+}
+
+/* Two-bit codes: byte i of sixteen holds values 4i .. 4i + 3, lowest bits first. */
+VV_INLINE void vv_panel_codes(const struct vv_panel_source *g, size_t at, vv_lanes *w /* [16] */) {
+    vv_lanes q[4];
+    vv_turn(g, at, q);
+    for (int i = 0; i < 16; i++) {
+        vv_lanes byte = q[i / 4] >> 8 * (i % 4) & 255;
+        byte |= byte << 12;
+        w[i] = (byte | byte << 6) & VV_EACH(3);
+    }
+}
+
+VV_INLINE void vv_panel_q2_0(const struct vv_panel_source *g, size_t at, int part,
+                             struct vv_panel *to) {
+    vv_panel_codes(g, at + 2, to->w + 16 * part);
+    vv_turn_halves(g, at, &to->d[2 * part]);
+    to->d[2 * part + 1] = to->d[2 * part];
+}
+
+VV_INLINE void vv_panel_q2_0_128(const struct vv_panel_source *g, size_t at, int part,
+                                 struct vv_panel *to) {
+    (void)part;
+    vv_panel_codes(g, at + 2, to->w);
+    vv_panel_codes(g, at + 18, to->w + 16);
+    vv_turn_halves(g, at, &to->d[0]);
+    to->d[1] = to->d[2] = to->d[3] = to->d[0];
+}
+
 /* ---- super-block formats ---- */
 
 /* Byte k of each lane, signed, plus `bias`. */

@@ -1,9 +1,9 @@
 /*
  * Products of panels on AMX: a panel's 128 values are tiles of sixteen columns as they lie, sixteen
  * rows of activations the other operand. Block formats and sub-scales of 32 values take a tile
- * product of depth 32 for each float scale or sub-scale; sub-scales of 16 values are multiplied
- * into the weights, sc · w = 128 · high + low, and two products of depth 128 give I = 128 · H + L
- * (docs/arithmetic.md, section 3.3). Few rows are faster on vectors.
+ * product of the scale's depth for each float scale or sub-scale; sub-scales of 16 values are
+ * multiplied into the weights, sc · w = 128 · high + low, and two products of depth 128 give I =
+ * 128 · H + L (docs/arithmetic.md, section 3.3). Few rows are faster on vectors.
  */
 #include "quant/panel/kernel.h"
 #include "quant/row_dot.h"
@@ -14,7 +14,7 @@
 enum { TILE = 16, FEWEST = 12 };
 
 /* Tiles 0-3: sums. 4, 5: activations. 6, 7: weights. */
-enum depth { NONE, DEPTH_32, DEPTH_64 };
+enum depth { NONE, DEPTH_16 = 16, DEPTH_32 = 32, DEPTH_64 = 64 };
 
 struct tile_config {
     uint8_t palette, start_row, reserved[14];
@@ -34,8 +34,8 @@ static void configure(enum depth depth, size_t rows) {
     struct tile_config c = {.palette = 1};
     for (int t = 0; t < 8; t++) {
         bool activations = t == 4 || t == 5, weights = t > 5;
-        c.bytes[t] = activations && depth == DEPTH_32 ? 32 : 64;
-        c.rows[t] = (uint8_t)(weights ? (depth == DEPTH_32 ? 8 : 16) : rows);
+        c.bytes[t] = (uint16_t)(activations ? depth : 64);
+        c.rows[t] = (uint8_t)(weights ? depth / 4 : rows);
     }
     /* GCC 12 has the intrinsic read 8 bytes of it, and drops what is stored in the rest. */
     __asm__ volatile("" ::"m"(c));
@@ -57,14 +57,15 @@ VV_INLINE __m512i sum_of(const struct sums *s, int tile, size_t row) {
     return _mm512_load_si512(s->of[tile][row]);
 }
 
-/* Into tiles 0 … blocks - 1: dots of blocks of 32 values with the rows of x. */
-VV_INLINE void block_sums(const vv_lanes *w, size_t blocks, const struct vv_panel_row *x,
-                          bool is_signed) {
+/* Into tiles 0 … blocks - 1: dots of blocks of `depth` values, from block `first` on, with the rows
+ * of x. */
+VV_INLINE void block_sums(const vv_lanes *w, enum depth depth, size_t first, size_t blocks,
+                          const struct vv_panel_row *x, bool is_signed) {
 #define BLOCK_SUM(b, A, B)                                                                         \
     if (b < blocks) {                                                                              \
         _tile_zero(b);                                                                             \
-        _tile_loadd(A, x->q + 32 * b, sizeof *x);                                                  \
-        _tile_loadd(B, w + 8 * b, 64);                                                             \
+        _tile_loadd(A, x->q + depth * (first + b), sizeof *x);                                     \
+        _tile_loadd(B, w + depth / 4 * (first + b), 64);                                           \
         if (is_signed) {                                                                           \
             _tile_dpbssd(b, A, B);                                                                 \
         } else {                                                                                   \
@@ -89,24 +90,27 @@ VV_INLINE void store_sums(size_t tiles, struct sums *to) {
 }
 
 /*
- * Runs through the rows in tiles of sixteen, one ahead: COMPUTE(rows, m) fills the tile registers
- * for rows that the vectors get to one step later, COMBINE(rows, m, at) takes the sums stored
- * before. Stores come after the loads of the tile before in program order: loads that follow a
- * store whose address is equal in its low 12 bits would wait for it.
+ * Runs through the rows in tiles of sixteen, each in `parts` steps (1 or 2), one ahead:
+ * COMPUTE(rows, m, part) fills the tile registers for rows that the vectors get to one step later,
+ * COMBINE(rows, m, part, at) takes the sums stored before. Stores come after the loads of the tile
+ * before in program order: loads that follow a store whose address is equal in its low 12 bits
+ * would wait for it.
  *
  * Before all: GCC's tile loads don't say that they read memory, so that what is stored for them
  * might still be on its way, or left out.
  */
-#define IN_TILES(tiles, x, n, sums, COMPUTE, COMBINE)                                              \
+#define IN_TILES(parts, tiles, x, n, sums, COMPUTE, COMBINE)                                       \
     __asm__ volatile("" ::: "memory");                                                             \
-    for (size_t i = 0; i < n + TILE; i += TILE) {                                                  \
-        if (i < n) {                                                                               \
-            COMPUTE(x + i, n - i < TILE ? n - i : TILE);                                           \
+    for (size_t k = 0, steps = (n + TILE - 1) / TILE * parts; k <= steps; k++) {                   \
+        size_t i = k / parts * TILE;                                                               \
+        if (k < steps) {                                                                           \
+            COMPUTE(x + i, n - i < TILE ? n - i : TILE, k % parts);                                \
         }                                                                                          \
-        if (i > 0) {                                                                               \
-            COMBINE(x + i - TILE, n - i + TILE < TILE ? n - i + TILE : TILE, i - TILE);            \
+        if (k > 0) {                                                                               \
+            size_t at = (k - 1) / parts * TILE;                                                    \
+            COMBINE(x + at, n - at < TILE ? n - at : TILE, (k - 1) % parts, at);                   \
         }                                                                                          \
-        if (i < n) {                                                                               \
+        if (k < steps) {                                                                           \
             store_sums(tiles, sums);                                                               \
         }                                                                                          \
     }
@@ -119,47 +123,60 @@ VV_INLINE void take_shift_away(const struct vv_panel *p, int shift, vv_lanes *w 
     }
 }
 
-/* The float part of a block format: adds s of each of m rows to its total. */
-VV_INLINE void add_blocks(const struct vv_panel *p, bool offset, size_t blocks,
-                          const struct sums *t, const struct vv_panel_row *x, size_t m,
+/* The float part of a block format: goes on with blocks from `first` on, s[r] being the sum before
+ * them; after the `last` ones adds it to the row's total. */
+VV_INLINE void add_blocks(const struct vv_panel *p, enum depth depth, bool offset, size_t first,
+                          size_t blocks, bool last, const struct sums *t,
+                          const struct vv_panel_row *x, size_t m, __m512 *s /* [m] */,
                           float (*total)[VV_PANEL_ROWS]) {
     for (size_t r = 0; r < m; r++) {
-        __m512 s = _mm512_setzero_ps();
+        __m512 v = first == 0 ? _mm512_setzero_ps() : s[r];
         for (size_t b = 0; b < blocks; b++) {
-            __m512 scale = _mm512_set1_ps(x[r].scale[b]);
-            s = _mm512_fmadd_ps(_mm512_mul_ps((__m512)p->d[b], scale),
-                                _mm512_cvtepi32_ps(sum_of(t, (int)b, r)), s);
+            __m512 scale = _mm512_set1_ps(x[r].scale[(first + b) * depth / 32]);
+            v = _mm512_fmadd_ps(_mm512_mul_ps((__m512)p->step_d[first + b], scale),
+                                _mm512_cvtepi32_ps(sum_of(t, (int)b, r)), v);
             if (offset) {
-                s = _mm512_fmadd_ps(_mm512_mul_ps((__m512)p->m[b], scale),
-                                    _mm512_set1_ps(x[r].sum[b]), s);
+                v = _mm512_fmadd_ps(_mm512_mul_ps((__m512)p->m[b], scale),
+                                    _mm512_set1_ps(x[r].sum[b]), v);
             }
         }
-        _mm512_storeu_ps(total[r], _mm512_add_ps(_mm512_loadu_ps(total[r]), s));
+        if (last) {
+            _mm512_storeu_ps(total[r], _mm512_add_ps(_mm512_loadu_ps(total[r]), v));
+        } else {
+            s[r] = v;
+        }
     }
 }
 
-VV_INLINE void block_tiles(const struct vv_panel *p, const vv_lanes *w, bool offset, size_t blocks,
-                           const struct vv_panel_row *x, size_t n, float (*total)[VV_PANEL_ROWS]) {
+/* Tiles for four blocks at most at a time. */
+VV_INLINE void block_tiles(const struct vv_panel *p, const vv_lanes *w, enum depth depth,
+                           bool offset, size_t blocks, const struct vv_panel_row *x, size_t n,
+                           float (*total)[VV_PANEL_ROWS]) {
+    const size_t parts = (blocks + 3) / 4, tiles = blocks / parts;
     struct sums t;
-#define COMPUTE(rows, m)                                                                           \
-    configure(DEPTH_32, m);                                                                        \
-    block_sums(w, blocks, rows, !offset)
-#define COMBINE(rows, m, at) add_blocks(p, offset, blocks, &t, rows, m, total + at)
-    IN_TILES(blocks, x, n, &t, COMPUTE, COMBINE)
+    __m512 s[TILE];
+#define COMPUTE(rows, m, part)                                                                     \
+    configure(depth, m);                                                                           \
+    block_sums(w, depth, tiles *(part), tiles, rows, !offset)
+#define COMBINE(rows, m, part, at)                                                                 \
+    add_blocks(p, depth, offset, tiles *(part), tiles, (part) + 1 == parts, &t, rows, m, s,        \
+               total + at)
+    IN_TILES(parts, tiles, x, n, &t, COMPUTE, COMBINE)
 #undef COMPUTE
 #undef COMBINE
 }
 
-VV_INLINE void block_dots(const struct vv_panel *p, int shift, bool offset, size_t values,
-                          const struct vv_panel_row *x, size_t n, float (*total)[VV_PANEL_ROWS]) {
+VV_INLINE void block_dots(const struct vv_panel *p, enum depth depth, int shift, bool offset,
+                          size_t values, const struct vv_panel_row *x, size_t n,
+                          float (*total)[VV_PANEL_ROWS]) {
     vv_lanes w[32];
     if (!offset) {
         take_shift_away(p, shift, w);
     }
     if (values == 128) {
-        block_tiles(p, offset ? p->w : w, offset, 4, x, n, total);
+        block_tiles(p, offset ? p->w : w, depth, offset, 128 / depth, x, n, total);
     } else {
-        block_tiles(p, offset ? p->w : w, offset, values / 32, x, n, total);
+        block_tiles(p, offset ? p->w : w, depth, offset, values / depth, x, n, total);
     }
 }
 
@@ -198,11 +215,11 @@ VV_INLINE void add_super_4(const struct vv_panel *p, const struct sums *t,
 VV_INLINE void super_4_dots(const struct vv_panel *p, const struct vv_panel_row *x, size_t n,
                             float (*total)[VV_PANEL_ROWS]) {
     struct sums t;
-#define COMPUTE(rows, m)                                                                           \
+#define COMPUTE(rows, m, part)                                                                     \
     configure(DEPTH_32, m);                                                                        \
-    block_sums(p->w, 4, rows, false)
-#define COMBINE(rows, m, at) add_super_4(p, &t, rows, m, total + at)
-    IN_TILES(4, x, n, &t, COMPUTE, COMBINE)
+    block_sums(p->w, DEPTH_32, 0, 4, rows, false)
+#define COMBINE(rows, m, part, at) add_super_4(p, &t, rows, m, total + at)
+    IN_TILES(1, 4, x, n, &t, COMPUTE, COMBINE)
 #undef COMPUTE
 #undef COMBINE
 }
@@ -255,11 +272,11 @@ VV_INLINE void super_8_dots(const struct vv_panel *p, int shift, bool offset,
     vv_lanes high[32], low[32];
     struct sums t;
     fold(p, shift, high, low);
-#define COMPUTE(rows, m)                                                                           \
+#define COMPUTE(rows, m, part)                                                                     \
     configure(DEPTH_64, m);                                                                        \
     folded_sums(high, low, rows)
-#define COMBINE(rows, m, at) add_folded(p, offset, &t, rows, m, total + at)
-    IN_TILES(2, x, n, &t, COMPUTE, COMBINE)
+#define COMBINE(rows, m, part, at) add_folded(p, offset, &t, rows, m, total + at)
+    IN_TILES(1, 2, x, n, &t, COMPUTE, COMBINE)
 #undef COMPUTE
 #undef COMBINE
 }
@@ -274,8 +291,9 @@ VV_INLINE void super_8_dots(const struct vv_panel *p, int shift, bool offset,
             CALL;                                                                                  \
         }                                                                                          \
     }
-DOTS(block, VV_PANEL_BLOCK, block_dots(p, f->shift, false, values, x, n, total))
-DOTS(block_offset, VV_PANEL_BLOCK_OFFSET, block_dots(p, 0, true, values, x, n, total))
+DOTS(block, VV_PANEL_BLOCK, block_dots(p, DEPTH_32, f->shift, false, values, x, n, total))
+DOTS(block_16, VV_PANEL_BLOCK_16, block_dots(p, DEPTH_16, 16, false, values, x, n, total))
+DOTS(block_offset, VV_PANEL_BLOCK_OFFSET, block_dots(p, DEPTH_32, 0, true, values, x, n, total))
 DOTS(super_4_offset, VV_PANEL_SUPER_4_OFFSET, super_4_dots(p, x, n, total))
 DOTS(super_8, VV_PANEL_SUPER_8, super_8_dots(p, f->shift, false, x, n, total))
 DOTS(super_8_offset, VV_PANEL_SUPER_8_OFFSET, super_8_dots(p, 0, true, x, n, total))

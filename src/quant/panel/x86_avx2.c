@@ -9,6 +9,7 @@ vv_panel_fill *vv_panel_fill_avx2(int type) {
 /* Pairs of products that may be added in 16 bits: 254 · largest · deep <= 32767. */
 #define BLOCK_SIGNED(k) BLOCK(SIGNED, k)
 #define BLOCK_31(k) BLOCK(4, k)
+#define BLOCK_16_31(k) BLOCK_16(4, k)
 #define BLOCK_OFFSET_31(k) BLOCK_OFFSET(4, k)
 #define SUPER_4_OFFSET_31(k) SUPER_4_OFFSET(4, k)
 #define SUPER_8_SIGNED(k) SUPER_8(SIGNED, k)
@@ -16,6 +17,7 @@ vv_panel_fill *vv_panel_fill_avx2(int type) {
 #define SUPER_8_OFFSET_31(k) SUPER_8_OFFSET(4, k)
 DOTS(block_signed, BLOCK_SIGNED)
 DOTS(block_31, BLOCK_31)
+DOTS(block_16, BLOCK_16_31)
 DOTS(block_offset, BLOCK_OFFSET_31)
 DOTS(super_4_offset, SUPER_4_OFFSET_31)
 DOTS(super_8_signed, SUPER_8_SIGNED)

@@ -31,27 +31,29 @@ VV_INLINE void add_dots(const vv_lanes *w, int steps, const struct vv_panel_row 
     }
 }
 
-/* -(2^(7 - down) · sum of activations), for weights with that shift. */
-VV_INLINE __m512i start_of(const struct vv_panel_row *x, size_t b, int down) {
-    return _mm512_srai_epi32(_mm512_set1_epi32(x->start[b]), (unsigned)down);
+/* -(2^(7 - down) · sum of the activations of step b), for weights with that shift. */
+VV_INLINE __m512i start_of(const struct vv_panel_row *x, int step, size_t b, int down) {
+    return step == 16 ? _mm512_set1_epi32(-(128 >> down) * x->sum16[b])
+                      : _mm512_srai_epi32(_mm512_set1_epi32(x->start[b]), (unsigned)down);
 }
 
-VV_INLINE void block_rows(const struct vv_panel *p, bool offset, int down, size_t values,
+/* `step`: values to a scale, 32 or 16. */
+VV_INLINE void block_rows(const struct vv_panel *p, int step, bool offset, int down, size_t values,
                           const struct vv_panel_row *x, int n, float (*total)[VV_PANEL_ROWS]) {
     __m512 s[LARGEST];
     for (int i = 0; i < n; i++) {
         s[i] = _mm512_setzero_ps();
     }
-    for (size_t b = 0; b < values / 32; b++) {
+    for (size_t b = 0; b < values / (size_t)step; b++) {
         __m512i t[LARGEST];
         for (int i = 0; i < n; i++) {
-            t[i] = offset ? _mm512_setzero_si512() : start_of(&x[i], b, down);
+            t[i] = offset ? _mm512_setzero_si512() : start_of(&x[i], step, b, down);
         }
-        add_dots(p->w + 8 * b, 8, x, 32 * (int)b, n, t);
+        add_dots(p->w + (size_t)step / 4 * b, step / 4, x, step * (int)b, n, t);
         for (int i = 0; i < n; i++) {
-            __m512 scale = _mm512_set1_ps(x[i].scale[b]);
-            s[i] = _mm512_fmadd_ps(_mm512_mul_ps((__m512)p->d[b], scale), _mm512_cvtepi32_ps(t[i]),
-                                   s[i]);
+            __m512 scale = _mm512_set1_ps(x[i].scale[(size_t)step * b / 32]);
+            s[i] = _mm512_fmadd_ps(_mm512_mul_ps((__m512)p->step_d[b], scale),
+                                   _mm512_cvtepi32_ps(t[i]), s[i]);
             if (offset) {
                 s[i] = _mm512_fmadd_ps(_mm512_mul_ps((__m512)p->m[b], scale),
                                        _mm512_set1_ps(x[i].sum[b]), s[i]);
@@ -104,16 +106,20 @@ VV_INLINE void super_rows(const struct vv_panel *p, int groups, bool offset, int
     }                                                                                              \
     VV_IN_FOURS(CALL)
 #define DOTS(name, CALL) VV_PANEL_DOTS(name, IN_BATCHES, CALL)
-#define BLOCK_128(k) block_rows(p, false, 0, values, x + i, k, total + i)
-#define BLOCK_16(k) block_rows(p, false, 3, values, x + i, k, total + i)
-#define BLOCK_8(k) block_rows(p, false, 4, values, x + i, k, total + i)
-#define BLOCK_OFFSET(k) block_rows(p, true, 0, values, x + i, k, total + i)
+#define SHIFT_128(k) block_rows(p, 32, false, 0, values, x + i, k, total + i)
+#define SHIFT_16(k) block_rows(p, 32, false, 3, values, x + i, k, total + i)
+#define SHIFT_8(k) block_rows(p, 32, false, 4, values, x + i, k, total + i)
+#define SHIFT_1(k) block_rows(p, 32, false, 7, values, x + i, k, total + i)
+#define BLOCK_16(k) block_rows(p, 16, false, 3, values, x + i, k, total + i)
+#define BLOCK_OFFSET(k) block_rows(p, 32, true, 0, values, x + i, k, total + i)
 #define SUPER_4_OFFSET(k) super_rows(p, 4, true, 0, x + i, k, total + i)
 #define SUPER_8(k) super_rows(p, 8, false, f->shift, x + i, k, total + i)
 #define SUPER_8_OFFSET(k) super_rows(p, 8, true, 0, x + i, k, total + i)
-DOTS(block_128, BLOCK_128)
+DOTS(shift_128, SHIFT_128)
+DOTS(shift_16, SHIFT_16)
+DOTS(shift_8, SHIFT_8)
+DOTS(shift_1, SHIFT_1)
 DOTS(block_16, BLOCK_16)
-DOTS(block_8, BLOCK_8)
 DOTS(block_offset, BLOCK_OFFSET)
 DOTS(super_4_offset, SUPER_4_OFFSET)
 DOTS(super_8, SUPER_8)
@@ -121,7 +127,11 @@ DOTS(super_8_offset, SUPER_8_OFFSET)
 
 static void block(const struct vv_panel *p, const struct vv_panel_format *f, size_t values,
                   const struct vv_panel_row *x, size_t n, float (*total)[VV_PANEL_ROWS]) {
-    (f->shift == 128 ? block_128 : f->shift == 16 ? block_16 : block_8)(p, f, values, x, n, total);
+    vv_panel_dots *of_shift = f->shift == 128  ? shift_128
+                              : f->shift == 16 ? shift_16
+                              : f->shift == 8  ? shift_8
+                                               : shift_1;
+    of_shift(p, f, values, x, n, total);
 }
 
 const struct vv_panel_kernel vv_panel_kernel_avx512vnni = {

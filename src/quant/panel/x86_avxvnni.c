@@ -2,11 +2,13 @@
 #include "quant/panel/x86_ymm.h"
 
 #define BLOCK_ANY(k) BLOCK(ANY, k)
+#define BLOCK_16_ANY(k) BLOCK_16(ANY, k)
 #define BLOCK_OFFSET_ANY(k) BLOCK_OFFSET(ANY, k)
 #define SUPER_4_OFFSET_ANY(k) SUPER_4_OFFSET(ANY, k)
 #define SUPER_8_ANY(k) SUPER_8(ANY, k)
 #define SUPER_8_OFFSET_ANY(k) SUPER_8_OFFSET(ANY, k)
 DOTS(block, BLOCK_ANY)
+DOTS(block_16, BLOCK_16_ANY)
 DOTS(block_offset, BLOCK_OFFSET_ANY)
 DOTS(super_4_offset, SUPER_4_OFFSET_ANY)
 DOTS(super_8, SUPER_8_ANY)

@@ -66,31 +66,37 @@ VV_INLINE void add_four_dots(const vv_lanes *w, int half, int steps, const struc
 }
 #endif
 
-/* `shift` is a power of two. */
-VV_INLINE void block_half(const struct vv_panel *p, int half, bool offset, int deep, int shift,
-                          size_t values, const struct vv_panel_row *x, int n,
+/* Minus the shift, a power of two, times the sum of the activations of step b. */
+VV_INLINE __m256i start_of(const struct vv_panel_row *x, int step, size_t b, int shift) {
+    return _mm256_set1_epi32(step == 16 ? -shift * x->sum16[b] : x->start[b] / 128 * shift);
+}
+
+/* `step`: values to a scale, 32 or 16. */
+VV_INLINE void block_half(const struct vv_panel *p, int half, int step, bool offset, int deep,
+                          int shift, size_t values, const struct vv_panel_row *x, int n,
                           float (*total)[VV_PANEL_ROWS]) {
     __m256 s[LARGEST];
     for (int i = 0; i < n; i++) {
         s[i] = _mm256_setzero_ps();
     }
-    for (size_t b = 0; b < values / 32; b++) {
+    for (size_t b = 0; b < values / (size_t)step; b++) {
+        const vv_lanes *w = p->w + (size_t)step / 4 * b;
         __m256i t[LARGEST];
         for (int i = 0; i < n; i++) {
             bool shifted = !offset && deep != SIGNED;
-            t[i] =
-                shifted ? _mm256_set1_epi32(x[i].start[b] / 128 * shift) : _mm256_setzero_si256();
+            t[i] = shifted ? start_of(&x[i], step, b, shift) : _mm256_setzero_si256();
         }
 #ifdef __AVXVNNI__
-        add_four_dots(p->w + 8 * b, half, 8, x, 32 * (int)b, n, t);
+        add_four_dots(w, half, step / 4, x, step * (int)b, n, t);
 #else
-        add_dots(p->w + 8 * b, half, 8, deep, _mm256_set1_epi16(1), x, 32 * (int)b, n, t);
+        add_dots(w, half, step / 4, deep, _mm256_set1_epi16(1), x, step * (int)b, n, t);
 #endif
-        __m256 d = float_half_of(&p->d[b], half), m = float_half_of(&p->m[b], half);
+        __m256 d = float_half_of(&p->step_d[b], half);
         for (int i = 0; i < n; i++) {
-            __m256 scale = _mm256_set1_ps(x[i].scale[b]);
+            __m256 scale = _mm256_set1_ps(x[i].scale[(size_t)step * b / 32]);
             s[i] = _mm256_fmadd_ps(_mm256_mul_ps(d, scale), _mm256_cvtepi32_ps(t[i]), s[i]);
             if (offset) {
+                __m256 m = float_half_of(&p->m[b], half);
                 s[i] = _mm256_fmadd_ps(_mm256_mul_ps(m, scale), _mm256_set1_ps(x[i].sum[b]), s[i]);
             }
         }
@@ -152,8 +158,9 @@ VV_INLINE void super_half(const struct vv_panel *p, int half, int groups, bool o
         VV_IN_FOURS(CALL)                                                                          \
     }
 #define DOTS(name, CALL) VV_PANEL_DOTS(name, IN_BATCHES, CALL)
-#define BLOCK(deep, k) block_half(p, half, false, deep, f->shift, values, x + i, k, total + i)
-#define BLOCK_OFFSET(deep, k) block_half(p, half, true, deep, 0, values, x + i, k, total + i)
+#define BLOCK(deep, k) block_half(p, half, 32, false, deep, f->shift, values, x + i, k, total + i)
+#define BLOCK_16(deep, k) block_half(p, half, 16, false, deep, 16, values, x + i, k, total + i)
+#define BLOCK_OFFSET(deep, k) block_half(p, half, 32, true, deep, 0, values, x + i, k, total + i)
 #define SUPER_4_OFFSET(deep, k) super_half(p, half, 4, true, deep, 0, x + i, k, total + i)
 #define SUPER_8(deep, k) super_half(p, half, 8, false, deep, f->shift, x + i, k, total + i)
 #define SUPER_8_OFFSET(deep, k) super_half(p, half, 8, true, deep, 0, x + i, k, total + i)
