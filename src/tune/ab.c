@@ -1,5 +1,5 @@
 #include "tune/ab.h"
-#include "tune/clock.h"
+#include "base/clock.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
 #include "registry/bench.h"
 #include "registry/check_internal.h"
 #include "tune/cache.h"
-#include "tune/clock.h"
+#include "base/clock.h"
 #include "tune/series.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "registry/operation.h"
 #include "tune/cache.h"
 #include "tune/ceilings_loops.h"
-#include "tune/clock.h"
+#include "base/clock.h"
 
 #include <string.h>
 #include <sys/mman.h>

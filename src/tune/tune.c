@@ -2,7 +2,7 @@
 #include "device/cpu/team.h"
 #include "registry/tuning.h"
 #include "sample/random.h"
-#include "tune/clock.h"
+#include "base/clock.h"
 #include "tune/series.h"
 
 #include <stdlib.h>
