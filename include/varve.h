@@ -609,6 +609,84 @@ int varve_sampler_draw(struct varve_sampler *sampler, const float *logits, const
                        size_t history_length, uint64_t position, int32_t *token,
                        struct varve_error *error);
 
+/* ---- writing with drafts (docs/speculation.md) ----------------------------------------------- */
+
+/* Who proposes tokens, which the model then checks several at a time. */
+enum varve_draft {
+    VARVE_DRAFT_OFF,    /* nobody: one token at a time */
+    VARVE_DRAFT_MTP,    /* the model's MTP block */
+    VARVE_DRAFT_SUFFIX, /* the text: its end stood earlier in it, and what followed may follow again
+                         */
+    VARVE_DRAFT_BOTH,   /* the text where many tokens agree, else the MTP block */
+};
+enum { VARVE_DRAFTS_MAX = 15 };
+
+struct varve_decoder_options {
+    uint32_t slot;
+    enum varve_draft draft;
+    uint32_t most; /* drafts at a time at most, 1 to VARVE_DRAFTS_MAX; 0: 8 */
+    bool fixed;    /* always as many as possible, not as many as pay here and now */
+};
+
+/*
+ * Writes a sequence token by token, with drafts that change speed and nothing else: for each
+ * position it gives the same logits as one token after another would, to the bit. Whoever calls it
+ * draws the tokens, by any rule.
+ *
+ *     varve_decoder_begin(decoder, ids.at, ids.count, &error);
+ *     for (;;) {
+ *         varve_sampler_draw(sampler, varve_decoder_logits(decoder), ids.at, ids.count, ids.count,
+ *                            &id, &error);
+ *         varve_ids_append(&ids, id, &error);
+ *         if (the text is complete) break;
+ *         varve_decoder_take(decoder, id, limit - ids.count, &error);
+ *     }
+ *     varve_decoder_settle(decoder, &error);
+ */
+struct varve_decoder;
+
+/* The session must outlive it, with windows of `most` + 1 rows or more, and, for MTP and BOTH,
+ * opened with `mtp`; else VARVE_ERROR_INVALID. */
+int varve_decoder_open(struct varve_session *session, const struct varve_decoder_options *options,
+                       struct varve_decoder **decoder, struct varve_error *error);
+void varve_decoder_close(struct varve_decoder *decoder);
+
+/* The slot holds exactly these tokens, and the session's last window had the last one's logits and
+ * no others. A decoder may begin as often as it likes: what it knows of an earlier text is kept if
+ * this one begins with it. */
+int varve_decoder_begin(struct varve_decoder *decoder, const int32_t *tokens, size_t count,
+                        struct varve_error *error);
+
+/* Logits [vocabulary] of the next token, until varve_decoder_take. */
+const float *varve_decoder_logits(const struct varve_decoder *decoder);
+
+/* The token that was drawn is the next one. Of those behind it `more` are wanted at most, 1 or
+ * more: a hint, which saves drafts that nobody reads. After an error the slot is as
+ * varve_session_evaluate leaves it, and the decoder has to begin anew. */
+int varve_decoder_take(struct varve_decoder *decoder, int32_t token, uint64_t more,
+                       struct varve_error *error);
+
+/* At the end of a text, before anything else is done with the slot: it then holds every token that
+ * was taken, and no draft. */
+int varve_decoder_settle(struct varve_decoder *decoder, struct varve_error *error);
+
+/* Of one kind of drafts: how many were offered as the first of a window, as the second … [0], [1]
+ * …, and how many of these were right. */
+struct varve_draft_count {
+    const char *kind; /* "mtp", "suffix 3+": at least three tokens agreed */
+    uint64_t offered[VARVE_DRAFTS_MAX], accepted[VARVE_DRAFTS_MAX];
+};
+enum { VARVE_DRAFT_COUNTS_MAX = 8 };
+struct varve_decoder_report {
+    struct varve_draft_count counts[VARVE_DRAFT_COUNTS_MAX];
+    size_t count_count;
+    uint64_t tokens, windows; /* taken, and evaluated for them */
+    double seconds;           /* in varve_decoder_take and varve_decoder_settle */
+    double draft_seconds;     /* of these: making drafts */
+    double plain_seconds;     /* of a window of one token, as measured lately; 0: there was none */
+};
+void varve_decoder_report(const struct varve_decoder *decoder, struct varve_decoder_report *report);
+
 /* ---- checks of the operations --------------------------------------------------------------- */
 
 struct varve_check_options {
@@ -737,7 +815,8 @@ struct varve_ab_options {
     /* What is compared. Only what a session computes and how counts: context, slots and logits are
      * set by the prompt. */
     const struct varve_session_options *a, *b;
-    const int32_t *prompt; /* [prompt_count], 1 or more */
+    const struct varve_decoder_options *a_drafts, *b_drafts; /* how they generate; NULL: without */
+    const int32_t *prompt;                                   /* [prompt_count], 1 or more */
     size_t prompt_count;
     uint32_t generate; /* tokens, greedily */
     uint32_t rounds;   /* 1 to VARVE_PAIRS_MAX */

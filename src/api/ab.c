@@ -20,12 +20,18 @@ static int translate(const struct varve_model *model, const struct varve_session
     return vv_translate_options(model, &options, to, error);
 }
 
+static struct vv_decoder_options drafts_of(const struct varve_decoder_options *options) {
+    return options ? vv_translate_drafts(options)
+                   : (struct vv_decoder_options){.draft = VV_DRAFT_OFF};
+}
+
 int varve_ab(const struct varve_model *model, const struct varve_ab_options *options,
              struct varve_ab_result *result, struct varve_error *error) {
     struct vv_session_options a, b;
     struct vv_ab_result r;
     const struct vv_ab_options o = {
         .sides = {&a, &b},
+        .drafts = {drafts_of(options->a_drafts), drafts_of(options->b_drafts)},
         .prompt = options->prompt,
         .prompt_count = options->prompt_count,
         .generate = options->generate,

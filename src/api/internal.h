@@ -1,6 +1,7 @@
 /* What the public handles hold; for src/api alone. */
 #pragma once
 #include "api/common.h"
+#include "draft/decoder.h"
 #include "model/model.h"
 #include "session/session.h"
 
@@ -14,6 +15,12 @@ struct varve_model {
     struct varve_tokenizer *tokenizer; /* NULL: the file has no vocabulary */
     char name[200];
 };
+
+/* A decoder's options with what 0 stands for filled in. */
+struct vv_decoder_options vv_translate_drafts(const struct varve_decoder_options *options);
+
+/* The session within a public one. */
+struct vv_session *vv_session_of(const struct varve_session *session);
 
 /* A session's options with what 0 stands for filled in. */
 int vv_translate_options(const struct varve_model *model, const struct varve_session_options *from,

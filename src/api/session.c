@@ -98,6 +98,10 @@ int varve_session_open(const struct varve_model *model, const struct varve_sessi
     return VARVE_OK;
 }
 
+struct vv_session *vv_session_of(const struct varve_session *session) {
+    return session->session;
+}
+
 void varve_session_close(struct varve_session *session) {
     if (session) {
         vv_session_free(session->session);

@@ -1,5 +1,6 @@
 /* Two settings of a model, side by side. */
 #include "commands.h"
+#include "drafts.h"
 #include "input.h"
 #include "interrupt.h"
 #include "json.h"
@@ -21,6 +22,7 @@ struct setting {
     char *text; /* cut into words */
     struct arguments own, all;
     struct varve_session_options session;
+    struct varve_decoder_options drafts;
 };
 
 static int cut(char *text, char **words, int *count) {
@@ -36,16 +38,17 @@ static int cut(char *text, char **words, int *count) {
 
 static int check_own(const struct arguments *own, const char *name) {
     static const enum option_id settings[] = {
-        OPTION_isa,         OPTION_threads, OPTION_window,   OPTION_kv,  OPTION_cache_precision,
-        OPTION_index_score, OPTION_tuned,   OPTION_barriers, OPTION_numa};
+        OPTION_isa,         OPTION_threads,    OPTION_window,   OPTION_kv,   OPTION_cache_precision,
+        OPTION_index_score, OPTION_tuned,      OPTION_barriers, OPTION_numa, OPTION_draft,
+        OPTION_draft_max,   OPTION_draft_fixed};
     for (size_t i = 0; i < own->count; i++) {
         bool known = own->values[i].environment;
         for (size_t k = 0; k < sizeof settings / sizeof *settings; k++) {
             known = known || own->values[i].id == settings[k];
         }
         if (!known) {
-            return fail_use("--%s takes --isa, --threads, --numa, --window, --kv, --tuned and "
-                            "--barriers, not --%s",
+            return fail_use("--%s takes --isa, --threads, --numa, --window, --kv, --tuned, "
+                            "--barriers and --draft…, not --%s",
                             name, option_table[own->values[i].id].name);
         }
     }
@@ -78,6 +81,7 @@ static int read_setting(const struct arguments *arguments, enum option_id id, si
         }
     }
     s->session = session_options(&s->all, tokens);
+    s->drafts = draft_options(&s->all);
     return EXIT_DONE;
 }
 
@@ -214,6 +218,8 @@ static int compare(const struct arguments *arguments, const struct opened *opene
     const struct varve_ab_options options = {
         .a = &a.session,
         .b = &b.session,
+        .a_drafts = &a.drafts,
+        .b_drafts = &b.drafts,
         .prompt = ids->at,
         .prompt_count = ids->count,
         .generate = (uint32_t)integer_of(arguments, OPTION_generate),

@@ -1,4 +1,5 @@
 /* What is told of an answer. docs/cli.md describes the JSON lines. */
+#include "drafts.h"
 #include "json.h"
 #include "metadata.h"
 #include "output.h"
@@ -76,9 +77,10 @@ static int json_done(const struct run *run, const char *rest, size_t length) {
                               (json_int_t)(run->read_count + answer_count(run)));
     json_t *speed = json_pack("{s:f, s:f}", "prompt", rate(run->read_count, run->prompt_seconds),
                               "completion", answer_rate(run));
-    return line_now(json_pack("{s:s, s:o, s:s, s:o, s:o}", "event", "done", "text",
+    return line_now(json_pack("{s:s, s:o, s:s, s:o, s:o, s:o}", "event", "done", "text",
                               json_text(rest, length), "finish_reason", finishes[run->finish].name,
-                              "usage", usage, "tokens_per_second", speed));
+                              "usage", usage, "tokens_per_second", speed, "drafts",
+                              draft_json(run->decoder)));
 }
 
 int event_error(const char *message) {
@@ -103,6 +105,7 @@ static void report_done(const struct run *run) {
     report("prompt %zu tokens, %.1f tokens/s; answer %zu tokens, %.1f tokens/s; %s%s",
            run->read_count, rate(run->read_count, run->prompt_seconds), answer_count(run),
            answer_rate(run), finishes[run->finish].why, seed);
+    draft_report(run->decoder);
 }
 
 /* ---- both ---- */

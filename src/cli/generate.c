@@ -68,7 +68,7 @@ static int step(struct run *run, bool *ended) {
     struct varve_error error;
     int32_t id;
     bool stopped = false;
-    if (varve_sampler_draw(run->sampler, varve_session_logits(run->session, 0), run->ids.at,
+    if (varve_sampler_draw(run->sampler, varve_decoder_logits(run->decoder), run->ids.at,
                            run->ids.count, run->ids.count, &id, &error) != VARVE_OK) {
         return fail("%s", error.message);
     }
@@ -97,12 +97,21 @@ static int step(struct run *run, bool *ended) {
     return EXIT_DONE;
 }
 
+/* Evaluates the newest token, with drafts of those that may follow. */
+static int take(struct run *run) {
+    struct varve_error error;
+    size_t context = run->options.context - run->ids.count;
+    size_t limit = run->limit - (run->ids.count - run->prompt_count);
+    return varve_decoder_take(run->decoder, run->ids.at[run->ids.count - 1],
+                              limit < context ? limit : context, &error) == VARVE_OK
+               ? EXIT_DONE
+               : fail("%s", error.message);
+}
+
 /* Steps until the answer ends. */
-static int write_answer(struct run *run) {
-    struct varve_row row;
-    bool ended = run->limit == 0;
-    double began = seconds_now();
+static int write_steps(struct run *run) {
     int code = EXIT_DONE;
+    bool ended = run->limit == 0;
     while (code == EXIT_DONE && !ended) {
         if (run->ids.count == run->options.context) {
             run->finish = FINISH_CONTEXT;
@@ -110,8 +119,21 @@ static int write_answer(struct run *run) {
         }
         code = step(run, &ended);
         if (code == EXIT_DONE && !ended) {
-            code = evaluate(run, run->ids.count - 1, 1, &row);
+            code = take(run);
         }
+    }
+    return code;
+}
+
+static int write_answer(struct run *run) {
+    struct varve_error error;
+    double began = seconds_now();
+    if (varve_decoder_begin(run->decoder, run->ids.at, run->ids.count, &error) != VARVE_OK) {
+        return fail("%s", error.message);
+    }
+    int code = write_steps(run);
+    if (varve_decoder_settle(run->decoder, &error) != VARVE_OK && code == EXIT_DONE) {
+        code = fail("%s", error.message);
     }
     run->answer_seconds = seconds_now() - began;
     return code;

@@ -1,4 +1,5 @@
 #include "opened.h"
+#include "drafts.h"
 #include "interrupt.h"
 #include "profile.h"
 #include "progress.h"
@@ -107,6 +108,8 @@ struct varve_session_options session_options(const struct arguments *arguments, 
         .all_barriers = choice_of(arguments, OPTION_barriers) == 1,
         .no_recordings = choice_of(arguments, OPTION_graphs) == 1,
         .device = (enum varve_device)choice_of(arguments, OPTION_device),
+        .mtp = draft_choice(arguments) == VARVE_DRAFT_MTP ||
+               draft_choice(arguments) == VARVE_DRAFT_BOTH,
         .isa = choice_of(arguments, OPTION_isa) ? text_of(arguments, OPTION_isa) : NULL,
     };
     warn_of_threads(options.threads);

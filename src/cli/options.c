@@ -16,6 +16,7 @@ const struct command command_table[COMMAND_COUNT] = {
 #define WORDS(name, ...) static const char *const name[] = {__VA_ARGS__, NULL}
 WORDS(THINKINGS, "on", "off", "hide");
 WORDS(SPECIALS, "all", "user", "none");
+WORDS(DRAFTS, "off", "mtp", "suffix", "both");
 WORDS(LOADS, "map", "read");
 WORDS(NUMAS, "auto", "off", "spread", "node");
 WORDS(KV_TYPES, "f32", "f16");

@@ -1,4 +1,5 @@
 /* What has to be there before a model can answer. */
+#include "drafts.h"
 #include "report.h"
 #include "run.h"
 
@@ -34,10 +35,14 @@ int run_prepare(struct run *run) {
 
 int run_open_session(struct run *run) {
     struct varve_error error;
+    struct varve_decoder_options drafts = draft_options(run->arguments);
+    struct varve_session_options options = run->options;
+    options.window = options.window > drafts.most ? options.window : drafts.most + 1;
     if (run->options.kv_f16) {
         report("keys and values are kept as f16: half the memory, and other results than with f32");
     }
-    return varve_session_open(run->opened.model, &run->options, &run->session, &error) == VARVE_OK
+    return varve_session_open(run->opened.model, &options, &run->session, &error) == VARVE_OK &&
+                   varve_decoder_open(run->session, &drafts, &run->decoder, &error) == VARVE_OK
                ? EXIT_DONE
                : fail("%s", error.message);
 }
@@ -95,6 +100,7 @@ void run_close_streams(struct run *run) {
 
 void run_close(struct run *run) {
     run_close_streams(run);
+    varve_decoder_close(run->decoder);
     varve_session_close(run->session);
     varve_ids_free(&run->ids);
     free((void *)run->sampling.bias);

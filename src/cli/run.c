@@ -1,6 +1,7 @@
 /* Writes text: the prompt, and everything that has to be there before the first token. */
 #include "run.h"
 #include "commands.h"
+#include "drafts.h"
 #include "input.h"
 #include "interrupt.h"
 #include "profile.h"
@@ -68,6 +69,7 @@ static int answer_prompt(struct run *run) {
     }
     if (run->session && run->options.profile) {
         int reported = profile_report(run->arguments, run->session);
+        draft_table(run->decoder);
         code = code == EXIT_DONE ? reported : code;
     }
     return code;

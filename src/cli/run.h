@@ -16,6 +16,7 @@ struct run {
     struct opened opened;
     struct varve_session_options options; /* context and window are never 0 here */
     struct varve_session *session;
+    struct varve_decoder *decoder;
     struct varve_sampling sampling; /* its bias is owned */
     struct varve_sampler *sampler;
     struct varve_detokenizer *detokenizer;

@@ -226,6 +226,10 @@ void vv_session_free(struct vv_session *s) {
     free(s);
 }
 
+const struct vv_session_options *vv_session_options_of(const struct vv_session *session) {
+    return &session->options;
+}
+
 /* ---- the plan ---- */
 
 int vv_session_measure(const struct vv_gguf *file, const struct vv_family *family,

@@ -36,6 +36,9 @@ int vv_session_new(const struct vv_gguf *file, const struct vv_family *family, c
                    struct vv_error *error);
 void vv_session_free(struct vv_session *session);
 
+/* As it was opened. */
+const struct vv_session_options *vv_session_options_of(const struct vv_session *session);
+
 size_t vv_session_length(const struct vv_session *session, uint32_t slot);
 const int32_t *vv_session_tokens(const struct vv_session *session, uint32_t slot); /* [length] */
 void vv_session_clear(struct vv_session *session, uint32_t slot);

@@ -5,6 +5,7 @@
 
 struct side {
     struct vv_session *session;
+    struct vv_decoder *decoder;
     struct vv_row *rows; /* [window] */
     uint32_t window;
 };
@@ -51,15 +52,15 @@ static void compare(struct ab *ab, size_t i, int32_t token) {
 }
 
 static int generate(struct ab *ab, struct side *s, struct vv_error *error) {
-    int code = VV_OK;
-    for (size_t i = 0; code == VV_OK && i < ab->options->generate && ab->result->equal; i++) {
-        int32_t token = greedy(vv_session_logits(s->session, 0), ab->vocabulary);
+    const struct vv_ab_options *o = ab->options;
+    int code = vv_decoder_begin(s->decoder, o->prompt, o->prompt_count, error);
+    for (size_t i = 0; code == VV_OK && i < o->generate && ab->result->equal; i++) {
+        int32_t token = greedy(vv_decoder_logits(s->decoder), ab->vocabulary);
         compare(ab, i, token);
-        const struct vv_row row = {0, token, true};
-        code = vv_session_run(s->session, &row, 1, VV_ADVANCE, error);
+        code = vv_decoder_take(s->decoder, token, o->generate - i, error);
     }
     ab->known = true;
-    return code;
+    return code == VV_OK ? vv_decoder_settle(s->decoder, error) : code;
 }
 
 /* Prompt and generation of one side; times in milliseconds. */
@@ -93,16 +94,22 @@ static int run_rounds(struct ab *ab, struct vv_error *error) {
     return code;
 }
 
+/* The window has room for the drafts, whatever the prompt is read with. */
 static int open_side(struct side *s, const struct vv_gguf *file, const struct vv_family *family,
-                     const void *geometry, const struct vv_session_options *from, size_t context,
+                     const void *geometry, const struct vv_session_options *from,
+                     const struct vv_decoder_options *drafts, size_t context,
                      struct vv_error *error) {
     struct vv_session_options options = *from;
+    s->window = from->window < context ? from->window : (uint32_t)context;
     options.slots = options.outputs = 1;
     options.context = (uint32_t)context;
-    options.window = s->window = from->window < context ? from->window : (uint32_t)context;
+    options.window = s->window > drafts->most ? s->window : drafts->most + 1;
+    options.window = options.window < context ? options.window : (uint32_t)context;
+    options.mtp = drafts->draft == VV_DRAFT_MTP || drafts->draft == VV_DRAFT_BOTH;
     s->rows = calloc(s->window, sizeof *s->rows);
-    return s->rows ? vv_session_new(file, family, geometry, &options, &s->session, error)
-                   : vv_fail_memory(error, s->window * sizeof *s->rows, "a window");
+    int code = s->rows ? vv_session_new(file, family, geometry, &options, &s->session, error)
+                       : vv_fail_memory(error, s->window * sizeof *s->rows, "a window");
+    return code == VV_OK ? vv_decoder_new(s->session, drafts, &s->decoder, error) : code;
 }
 
 static int check(const struct vv_ab_options *o, size_t context, const struct vv_model_facts *facts,
@@ -136,7 +143,8 @@ int vv_ab(const struct vv_gguf *file, const struct vv_family *family, const void
         code = ab.tokens ? VV_OK : vv_fail_memory(error, options->generate, "tokens");
     }
     for (size_t i = 0; code == VV_OK && i < 2; i++) {
-        code = open_side(&ab.sides[i], file, family, geometry, options->sides[i], context, error);
+        code = open_side(&ab.sides[i], file, family, geometry, options->sides[i],
+                         &options->drafts[i], context, error);
     }
     code = code == VV_OK ? run_rounds(&ab, error) : code;
     if (code == VV_OK && result->equal) {
@@ -145,6 +153,7 @@ int vv_ab(const struct vv_gguf *file, const struct vv_family *family, const void
         result->generate_p = vv_permutation_p(a->generate_ms, b->generate_ms, options->rounds);
     }
     for (size_t i = 0; i < 2; i++) {
+        vv_decoder_free(ab.sides[i].decoder);
         vv_session_free(ab.sides[i].session);
         free(ab.sides[i].rows);
     }

@@ -1,6 +1,6 @@
 /* `varve ab`: two settings of a session, alternated on one prompt. */
 #pragma once
-#include "session/session.h"
+#include "draft/decoder.h"
 #include "tune/series.h"
 
 struct vv_ab_side {
@@ -17,6 +17,7 @@ struct vv_ab_result {
 
 struct vv_ab_options {
     const struct vv_session_options *sides[2]; /* slots, context and outputs are set here */
+    struct vv_decoder_options drafts[2];       /* how each generates */
     const int32_t *prompt;                     /* [prompt_count], 1 or more */
     size_t prompt_count;
     uint32_t generate; /* tokens, greedily */
