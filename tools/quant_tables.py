@@ -47,14 +47,16 @@ def initializer(values):
 def main():
     note = "Made by tools/quant_tables.py from tools/data; don't edit."
     head = ["/* Constant tables of the block formats. " + note, " */", "#pragma once", "#include <stdint.h>", ""]
-    body = ["/* " + note + " */", '#include "quant/tables.h"', "", "/* clang-format off */"]
+    body = ["/* " + note + " */", "#ifndef VV_TABLES_INLINE",
+            '#include "quant/tables.h"', "#endif", "", "#ifndef VV_TABLE",
+            "#define VV_TABLE const", "#endif", "", "/* clang-format off */"]
     for file, kind, name, what in TABLES:
         values = read(file)
         size = "[%d]" % len(values)
         if isinstance(values[0], list):
             size += "[%d]" % len(values[0])
         head += ["/* " + what + ". */", "extern const %s %s%s;" % (kind, name, size)]
-        body.append("const %s %s%s = {\n%s\n};" % (kind, name, size, initializer(values)))
+        body.append("VV_TABLE %s %s%s = {\n%s\n};" % (kind, name, size, initializer(values)))
     for path, text in (("tables.h", head), ("tables.c", body)):
         with open(os.path.join(os.path.dirname(DATA), "..", "src", "quant", path), "w") as f:
             f.write("\n".join(text) + "\n")

@@ -29,8 +29,8 @@ static __host__ __device__ inline size_t vv_segments(size_t width) {
 }
 
 /*
- * A whole block's dot product: `part` [segments] is shared memory. Every thread returns the sum. The
- * caller syncs before it uses `part` again.
+ * A whole block's dot product: `part` [segments] is shared memory. Every thread returns the sum.
+ * The caller syncs before it uses `part` again.
  */
 template <typename A, typename B>
 static __device__ inline float vv_dot_block(A a, B b, size_t width, float *part) {

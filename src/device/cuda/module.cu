@@ -5,7 +5,8 @@
 #include <mutex>
 #include <vector>
 
-/* Every src/op/NAME/cuda.cu exports its operations' variants as vv_cuda_folder_NAME; ends with {0}. */
+/* Every src/op/NAME/cuda.cu exports its operations' variants as vv_cuda_folder_NAME; ends with {0}.
+ */
 #define VV_CUDA_FOLDER(name) extern const vv_more_variants vv_cuda_folder_##name[];
 #include "cuda_folders.inc"
 #undef VV_CUDA_FOLDER
@@ -32,7 +33,8 @@ static const vv_more_variants *all_variants() {
     return list.data();
 }
 
-extern "C" __attribute__((visibility("default"))) const struct vv_cuda_module *vv_cuda_module(void) {
+extern "C" __attribute__((visibility("default"))) const struct vv_cuda_module *
+vv_cuda_module(void) {
     static const struct vv_cuda_module module = {VARVE_VERSION, VV_CUDA_MODULE_SIZES,
                                                  all_variants(), vv_cuda_open};
     return &module;

@@ -1,0 +1,62 @@
+/*
+ * Products of weight rows with rows of activations on a GPU, for every format and every operation
+ * that multiplies: what differs between those is which rows meet and what is done with a result,
+ * and a job says both. The launches are in products.cu, the kernels in products_*.cuh.
+ */
+#pragma once
+#include "device/launch.h"
+#include "quant/planes.h"
+#include "quant/weight.h"
+#include <stdint.h>
+
+/* What is done with the products y[m], m = 0 .. matrices - 1, of output o and a row. */
+enum vv_product_end {
+    VV_END_STORE,      /* to[row * to_row + o] = y[0] */
+    VV_END_SILU,       /* … = silu(y[0] / streams) */
+    VV_END_GAMMA,      /* … = 2 · sigmoid(y[0] / streams) */
+    VV_END_GATED_MEAN, /* … = (fma over m of sigmoid(y[m]) and with[(row * streams + m) * outputs +
+                        * o]) / streams */
+    VV_END_SWIGLU,     /* … = silu(y[0]) · y[1], limited and weighted */
+};
+
+enum { VV_MATRICES_MAX = 8 };
+
+/* Some rows of one weight, with one end. */
+struct vv_product_part {
+    const uint8_t *data[2]; /* split rows; matrix m > 0 of one weight follows by matrix_rows */
+    const float *scale[2];  /* [slices], or NULL */
+    size_t slice_bytes[2];  /* of the weight that data points to, for experts */
+    size_t row_bytes;       /* from one row to the next */
+    unsigned outputs;
+    unsigned matrices;    /* weight rows an output takes: 1; streams; 2 */
+    unsigned matrix_rows; /* rows from one matrix of an output to the next; 0: data[m] has it */
+    enum vv_product_end end;
+    float *to;
+    size_t to_row; /* floats */
+    int type;
+};
+
+struct vv_product_job {
+    struct vv_planes x;
+    struct vv_product_part part[2]; /* the second is of a float format, in the same launch */
+    unsigned parts;
+    unsigned rows;    /* of x */
+    unsigned streams; /* of the ends that divide */
+    const float *with;
+    float limit;             /* swiglu: 0: none */
+    const float *row_weight; /* swiglu: [pairs], or NULL */
+    /* Experts: rows of x and of `to` are pairs of the active experts; or NULL. */
+    const int32_t *active, *begin, *pair;
+    unsigned slices_most; /* active experts at most */
+    unsigned used;        /* x's row is pair / used */
+    struct {
+        unsigned long long *status;
+        uint32_t step;
+    } trouble;
+};
+
+/* Queues the job. Returns VV_OK or VV_ERROR_DEVICE. */
+int vv_cuda_products(const struct vv_product_job *job, const struct vv_launch *on);
+
+/* A weight as a part of a job: data, scale, rows. */
+void vv_cuda_part(struct vv_product_part *part, const struct vv_weight *weight);
