@@ -37,11 +37,11 @@ function(varve_emulated_cuda target)
   varve_emulated_options(${target})
 endfunction()
 
-# The module of CUDA kernels: every src/device/cuda/*.cu and src/op/*/cuda*.cu. An operation's folder
+# The module of CUDA kernels: every src/device/cuda/*.cu, src/quant/cuda/*.cu and src/op/*/cuda*.cu. An operation's folder
 # is on the module's list if it has a cuda.cu.
 function(varve_cuda_sources list folder_list)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/device/cuda/*.cu
-       ${CMAKE_CURRENT_SOURCE_DIR}/op/*/cuda*.cu)
+       ${CMAKE_CURRENT_SOURCE_DIR}/quant/cuda/*.cu ${CMAKE_CURRENT_SOURCE_DIR}/op/*/cuda*.cu)
   set(text "")
   foreach(path IN LISTS sources)
     if(path MATCHES "/op/([^/]+)/cuda[.]cu$")
@@ -64,4 +64,35 @@ function(varve_emulated_module generated)
   target_compile_definitions(varve_cuda_emulated PRIVATE VARVE_VERSION="${PROJECT_VERSION}")
   set_target_properties(varve_cuda_emulated PROPERTIES
                         LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+endfunction()
+
+option(VARVE_CUDA "build the module of CUDA kernels (needs CUDA's compiler)" OFF)
+if(VARVE_CUDA)
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    # Code for each, and a form of the last that later GPUs' drivers compile.
+    set(CMAKE_CUDA_ARCHITECTURES 80-real 86-real 89-real 90-real 100-real 120)
+  endif()
+  enable_language(CUDA)
+endif()
+
+# varve_cuda: the module, beside the command. The contract's flags (docs/arithmetic.md, section 9).
+function(varve_cuda_module generated)
+  varve_cuda_sources(sources ${generated}/cuda_folders.inc)
+  foreach(source IN LISTS sources)
+    string(REGEX REPLACE "[/.]" "_" name ${source})
+    list(APPEND copies ${generated}/cuda/${name}.cu)
+    # A copy by another name: the emulated module compiles the same file as C++.
+    file(CONFIGURE OUTPUT ${generated}/cuda/${name}.cu CONTENT "#include \"${source}\"\n")
+  endforeach()
+  add_library(varve_cuda MODULE ${copies})
+  set_target_properties(varve_cuda PROPERTIES CUDA_STANDARD 17 CUDA_STANDARD_REQUIRED ON
+                        CUDA_RUNTIME_LIBRARY Static POSITION_INDEPENDENT_CODE ON
+                        CUDA_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
+                        LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+  target_include_directories(varve_cuda PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${generated}
+                             ${PROJECT_SOURCE_DIR}/include)
+  target_compile_options(varve_cuda PRIVATE -fmad=false -ftz=false -prec-div=true -prec-sqrt=true)
+  target_compile_definitions(varve_cuda PRIVATE VARVE_VERSION="${PROJECT_VERSION}")
+  target_link_libraries(varve_cuda PRIVATE varve_static)
+  install(TARGETS varve_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/varve)
 endfunction()

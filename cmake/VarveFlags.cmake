@@ -19,7 +19,7 @@ if(VARVE_SANITIZE OR VARVE_FUZZ) # enough for checks to end in good time
 endif()
 
 # The contract (docs/arithmetic.md, section 9): an fma happens only where it is written.
-add_compile_options(-ffp-contract=off -fno-fast-math)
+add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-ffp-contract=off> $<$<COMPILE_LANGUAGE:C,CXX>:-fno-fast-math>)
 foreach(flags IN ITEMS "${CMAKE_C_FLAGS}" "$ENV{CFLAGS}")
   if(flags MATCHES "-ffast-math|-Ofast|-funsafe-math|-ffinite-math|-fassociative-math|-freciprocal-math")
     message(FATAL_ERROR "varve's results are defined to the bit: take the relaxed floating-point flag out of CFLAGS (${flags})")
@@ -27,11 +27,12 @@ foreach(flags IN ITEMS "${CMAKE_C_FLAGS}" "$ENV{CFLAGS}")
 endforeach()
 
 # Records of tables leave out what they do not have.
-add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -Wconversion -Wshadow -Wvla)
+set(varve_warnings -Wall -Wextra -Wno-missing-field-initializers -Wconversion -Wshadow -Wvla)
+add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:${varve_warnings}>")
 add_compile_options($<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes>)
 option(VARVE_WERROR "warnings are errors" OFF)
 if(VARVE_WERROR)
-  add_compile_options(-Werror)
+  add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-Werror>)
 endif()
 add_compile_definitions(_GNU_SOURCE)
 

@@ -12,6 +12,13 @@
 #include <cstring>
 #include <new>
 
+/* Before a loop of constant length whose turns belong side by side. */
+#ifdef __CUDACC__
+#define VV_UNROLL _Pragma("unroll")
+#else
+#define VV_UNROLL
+#endif
+
 #define VV_C_BEGIN extern "C" {
 #define VV_C_END }
 

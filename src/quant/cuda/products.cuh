@@ -47,7 +47,7 @@ template <int R>
 static __device__ void take_rows(const vv_product_job &job, unsigned first, unsigned end,
                                  rows_in_hand<R> &rows) {
     rows.count = end - first < R ? end - first : R;
-#pragma unroll
+    VV_UNROLL
     for (int r = 0; r < R; r++) {
         unsigned i = first + ((unsigned)r < rows.count ? (unsigned)r : 0);
         unsigned row = job.pair ? (unsigned)job.pair[i] : i;
@@ -116,7 +116,7 @@ static __device__ void finish(const vv_product_job &job, const place &at,
             good = good && isfinite(y[m]);
         }
         unsigned x_row = 0, to_row = 0;
-#pragma unroll
+        VV_UNROLL
         for (int k = 0; k < R; k++) {
             x_row = (unsigned)k == r ? rows.x[k] : x_row;
             to_row = (unsigned)k == r ? rows.to[k] : to_row;
@@ -168,7 +168,7 @@ template <int TYPE>
 static __device__ __forceinline__ void multiply(const vv_group &g, const activations &a, terms &t) {
     using f = vv_codes::of<TYPE>;
     int dot[2] = {0, 0};
-#pragma unroll
+    VV_UNROLL
     for (int i = 0; i < 4; i++) {
         dot[0] = __dp4a(g.w[i], a.q[i], dot[0]);
         dot[1] = __dp4a(g.w[4 + i], a.q[4 + i], dot[1]);
@@ -242,7 +242,7 @@ static __device__ __forceinline__ float segment_sum(const vv_group &g, const ter
         return f::OFFSET ? fmaf(-(g.second * scale), (float)j, s) : s;
     }
     float s = 0.0f;
-#pragma unroll
+    VV_UNROLL
     for (int b = 0; b < 4; b++) {
         s = fmaf(quad_float(t.p, b), quad_float(t.v, b), s);
         if (f::TWO_STEPS || f::OFFSET) {
@@ -278,7 +278,7 @@ static __device__ __forceinline__ float segment_sums(const vv_group &g, const te
         turn_quad(p2, c, p2s);
         turn_quad(v2, c, v2s);
     }
-#pragma unroll
+    VV_UNROLL
     for (int b = 0; b < 4; b++) {
         s = fmaf(ps[b], vs[b], s);
         if (f::TWO_STEPS || f::OFFSET) {
@@ -313,11 +313,11 @@ static __device__ __forceinline__ void integer_segments(const vv_product_job &jo
             }
             continue;
         }
-#pragma unroll
+        VV_UNROLL
         for (int tile = 0; tile < R; tile += 4) {
             terms t[4] = {};
             float scale[4];
-#pragma unroll
+            VV_UNROLL
             for (int r = 0; r < 4; r++) {
                 activations a;
                 load<f::SUPER, f::BIAS != 0 || f::OFFSET>(job.x, rows.x[(tile + r) % R],
@@ -357,16 +357,16 @@ static __device__ __forceinline__ void float_segments(const vv_product_job &job,
     for (unsigned first = 0; first < at.segments; first += halves) {
         unsigned segment = first + at.sub / 16, begin = segment * 128;
         float w[8];
-#pragma unroll
+        VV_UNROLL
         for (int i = 0; i < 8; i++) {
             unsigned k = begin + 16 * (unsigned)i + l;
             w[i] = k < width ? float_at(at.part->type, weights, k) : 0.0f;
         }
-#pragma unroll
+        VV_UNROLL
         for (int r = 0; r < R; r++) {
             const float *x = job.x.x + (size_t)rows.x[r] * width;
             float lane = 0.0f;
-#pragma unroll
+            VV_UNROLL
             for (int i = 0; i < 8; i++) {
                 unsigned k = begin + 16 * (unsigned)i + l;
                 lane = k < width ? fmaf(w[i], x[k], lane) : lane;
@@ -393,7 +393,7 @@ static __device__ __forceinline__ void decoded_segments(const vv_product_job &jo
         for (unsigned k = 4 * segment; k < 4 * segment + 4 && k < width / 32; k++) {
             vv_group g;
             vv_unpack_group<TYPE>(weights, width, k, g);
-#pragma unroll
+            VV_UNROLL
             for (int i = 0; i < 32; i++) {
                 lane[i % 16] =
                     fmaf(vv_group_value<TYPE>(g, i), x[32 * k + (unsigned)i], lane[i % 16]);
