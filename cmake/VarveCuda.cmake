@@ -2,6 +2,12 @@
 # for nothing else; without a C++ compiler CUDA's kernels are not tested here.
 include(CheckLanguage)
 option(VARVE_EMULATED_CUDA "test the CUDA kernels on an emulated GPU (needs C++)" ON)
+if(NOT CMAKE_CXX_COMPILER AND CMAKE_C_COMPILER MATCHES "/clang[^/]*$")
+  string(REGEX REPLACE "/clang([^/]*)$" "/clang++\\1" beside ${CMAKE_C_COMPILER})
+  if(EXISTS ${beside}) # of one family, as their sanitizers have to be
+    set(CMAKE_CXX_COMPILER ${beside})
+  endif()
+endif()
 if(VARVE_EMULATED_CUDA AND NOT CMAKE_CROSSCOMPILING)
   check_language(CXX)
 endif()
