@@ -46,8 +46,7 @@ __device__ void store(const int *q, int8_t *to, int16_t *sum16, bool here) {
     }
 }
 
-__global__ void __launch_bounds__(32 * WARPS)
-    planes(vv_planes p, size_t rows, vv_trouble trouble) {
+__global__ void __launch_bounds__(32 * WARPS) planes(vv_planes p, size_t rows, vv_trouble trouble) {
     size_t segments = vv_plane_scales(p.width, VV_COARSE_UNIT);
     size_t unit = (size_t)blockIdx.x * WARPS + threadIdx.x / 32;
     if (unit >= rows * segments) {

@@ -1,0 +1,174 @@
+/*
+ * A grid's second dimension is the active experts, as many as there can be; a block beyond their
+ * count ends at once, so the host need not know it. Gate and up of one format are multiplied
+ * together, and their end is silu and product; others go through scratch memory.
+ */
+#include "device/cuda/kernel.cuh"
+VV_C_BEGIN
+#include "op/experts/contract.h"
+#include "quant/split.h"
+VV_C_END
+#include "quant/cuda/products.h"
+
+namespace {
+
+enum { THREADS = 256 };
+
+unsigned least(size_t a, size_t b) {
+    return (unsigned)(a < b ? a : b);
+}
+
+/* Slice after slice of a weight, from a row of each on. */
+void point_at(vv_product_part *part, int k, const vv_weight *weight, size_t first_row) {
+    vv_product_part p = {};
+    vv_cuda_part(&p, weight);
+    part->data[k] = p.data[0] + first_row * p.row_bytes;
+    part->scale[k] = weight->scale;
+    part->slice_bytes[k] = p.slice_bytes[0];
+    part->row_bytes = p.row_bytes;
+    part->type = weight->type;
+}
+
+/* ---- up ---- */
+
+vv_product_job up_job(const struct vv_expert_up *a) {
+    vv_product_job job = {};
+    size_t rows = vv_rows(a->rows);
+    job.x = a->u;
+    job.rows = (unsigned)(rows * a->used);
+    job.active = a->active;
+    job.begin = a->begin;
+    job.pair = a->pair;
+    job.used = (unsigned)a->used;
+    job.slices_most = least(a->gate->slices, rows * a->used);
+    job.limit = a->limit;
+    job.row_weight = a->weight;
+    job.parts = 1;
+    job.part[0].outputs = (unsigned)a->hidden;
+    job.part[0].matrices = 1;
+    job.part[0].to_row = a->hidden;
+    return job;
+}
+
+bool fits_together(const void *args) {
+    auto a = static_cast<const struct vv_expert_up *>(args);
+    return a->gate->type == a->up->type;
+}
+
+int launch_up(const void *args, const vv_launch *on) {
+    auto a = static_cast<const struct vv_expert_up *>(args);
+    vv_product_job job = up_job(a);
+    job.part[0].matrices = 2;
+    job.part[0].end = VV_END_SWIGLU;
+    job.part[0].to = a->h;
+    point_at(&job.part[0], 1, a->up, a->up_row);
+    point_at(&job.part[0], 0, a->gate, 0);
+    return vv_cuda_products(&job, on);
+}
+
+/* Gate's products, then up's. */
+size_t apart_scratch(const void *args, const vv_launch *) {
+    auto a = static_cast<const struct vv_expert_up *>(args);
+    return 2 * vv_rows(a->rows) * a->used * a->hidden * sizeof(float);
+}
+
+__global__ void __launch_bounds__(THREADS)
+    join(struct vv_expert_up a, const float *gate, const float *up, size_t n) {
+    size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i >= n) {
+        return;
+    }
+    float g = gate[i], u = up[i];
+    if (a.limit > 0.0f) {
+        g = g > a.limit ? a.limit : g;
+        u = u > a.limit ? a.limit : u < -a.limit ? -a.limit : u;
+    }
+    float h = vv_silu(g) * u;
+    a.h[i] = a.weight ? h * a.weight[i / a.hidden] : h;
+}
+
+int launch_up_apart(const void *args, const vv_launch *on) {
+    auto a = static_cast<const struct vv_expert_up *>(args);
+    size_t n = vv_rows(a->rows) * a->used * a->hidden;
+    float *gate = static_cast<float *>(on->scratch), *up = gate + n;
+    vv_product_job job = up_job(a);
+    job.part[0].end = VV_END_STORE;
+    job.part[0].to = gate;
+    point_at(&job.part[0], 0, a->gate, 0);
+    int code = vv_cuda_products(&job, on);
+    job.part[0].to = up;
+    point_at(&job.part[0], 0, a->up, a->up_row);
+    code = code == VV_OK ? vv_cuda_products(&job, on) : code;
+    return code == VV_OK
+               ? vv_start(join, vv_blocks(n, THREADS), THREADS, 0, on->stream, *a,
+                          static_cast<const float *>(gate), static_cast<const float *>(up), n)
+               : code;
+}
+
+/* ---- down ---- */
+
+int launch_down(const void *args, const vv_launch *on) {
+    auto a = static_cast<const struct vv_expert_down *>(args);
+    size_t pairs = vv_rows(a->rows) * a->used;
+    vv_product_job job = {};
+    job.x = a->h;
+    job.rows = (unsigned)pairs;
+    job.active = a->active;
+    job.begin = a->begin;
+    job.pair = a->pair;
+    job.used = 1; /* a pair has a row of its own */
+    job.slices_most = least(a->down->slices, pairs);
+    job.parts = 1;
+    job.part[0].outputs = (unsigned)a->width;
+    job.part[0].matrices = 1;
+    job.part[0].end = VV_END_STORE;
+    job.part[0].to = a->y;
+    job.part[0].to_row = a->width;
+    point_at(&job.part[0], 0, a->down, 0);
+    return vv_cuda_products(&job, on);
+}
+
+/* ---- sum ---- */
+
+__global__ void __launch_bounds__(THREADS) add(struct vv_expert_sum a, size_t n) {
+    size_t at = (size_t)blockIdx.x * THREADS + threadIdx.x;
+    if (at >= n) {
+        return;
+    }
+    size_t row = at / a.width, i = at % a.width;
+    float sum = 0.0f;
+    for (size_t j = 0; j < a.used; j++) {
+        size_t pair = row * a.used + j;
+        sum = fmaf(a.weight ? a.weight[pair] : 1.0f, a.y[pair * a.width + i], sum);
+    }
+    float gate = a.shared_gate ? vv_sigmoid(a.shared_gate[row]) : 1.0f;
+    a.o[at] = fmaf(gate, a.shared[at], sum);
+}
+
+int launch_sum(const void *args, const vv_launch *on) {
+    auto a = static_cast<const struct vv_expert_sum *>(args);
+    size_t n = vv_rows(a->rows) * a->width;
+    return vv_start(add, vv_blocks(n, THREADS), THREADS, 0, on->stream, *a, n);
+}
+
+const vv_variant up_variants[] = {
+    {"expert_up/cuda_apart", VV_CUDA_ANY, true, nullptr, &vv_layout_split, nullptr, launch_up_apart,
+     apart_scratch},
+    {"expert_up/cuda", VV_CUDA_ANY, true, fits_together, &vv_layout_split, nullptr, launch_up,
+     nullptr},
+    {},
+};
+const vv_variant down_variants[] = {
+    {"expert_down/cuda", VV_CUDA_ANY, true, nullptr, &vv_layout_split, nullptr, launch_down,
+     nullptr},
+    {},
+};
+const vv_variant sum_variants[] = {
+    {"expert_sum/cuda", VV_CUDA_ANY, true, nullptr, nullptr, nullptr, launch_sum, nullptr},
+    {},
+};
+
+} // namespace
+
+extern const vv_more_variants vv_cuda_folder_experts[] = {
+    {"expert_up", up_variants}, {"expert_down", down_variants}, {"expert_sum", sum_variants}, {}};
