@@ -1,0 +1,114 @@
+#include "op/gdn_step/cuda_few.cuh"
+#include "op/gdn_step/cuda_many.cuh"
+
+namespace {
+
+enum { FEW_A_SEQUENCE = 16 }; /* rows for which one kernel takes less than three */
+
+bool aligned(const void *at, size_t to) {
+    return (uintptr_t)at % to == 0;
+}
+
+task task_of(const struct vv_gdn_step &a, const vv_launch *on) {
+    const struct vv_window *w = a.window;
+    const struct vv_state_view &s = a.state;
+    return {a,
+            vv_gdn_channels(&a),
+            vv_on_device_as(on, w->position),
+            vv_on_device_as(on, w->slot),
+            vv_on_device_as(on, w->sequence_begin),
+            vv_on_device_as(on, w->sequence_row),
+            w->rows,
+            w->sequences,
+            a.value_dim % 2 == 0 && aligned(s.base, 8) && s.slot_stride % 8 == 0,
+            a.kernel == 4 && aligned(a.conv, 16),
+            vv_trouble_of(on)};
+}
+
+size_t up_to(size_t n, size_t whole) {
+    return (n + whole - 1) / whole * whole;
+}
+
+/* Where scratch memory from `at` on holds what, and how much there is of it. */
+prepared prepared_at(const struct vv_gdn_step &a, void *at, size_t *bytes) {
+    prepared p = {};
+    size_t rows = (size_t)a.window->rows;
+    p.dim = up_to(a.key_dim, VV_SEGMENT);
+    p.columns = up_to(a.value_dim, SCAN_COLUMNS_MOST);
+    size_t keys = rows * a.key_heads * p.dim, gates = up_to(rows * a.value_heads, 2);
+    p.gates = static_cast<float2 *>(at);
+    p.q = reinterpret_cast<float *>(p.gates + gates);
+    p.k = p.q + keys;
+    p.v = p.k + keys;
+    *bytes = (gates * 2 + keys * 2 + rows * a.value_heads * p.columns) * sizeof(float);
+    return p;
+}
+
+template <int C, int SEGMENTS> int launch_many(const task &t, const vv_launch *on) {
+    const struct vv_gdn_step &a = t.a;
+    const size_t block = SCAN_WARPS * GROUPS * C;
+    size_t bytes, rows = (size_t)t.rows;
+    prepared p = prepared_at(a, on->scratch, &bytes);
+    size_t pieces = (a.value_heads * p.columns + PREPARED_VALUES - 1) / PREPARED_VALUES;
+    dim3 prepare(vv_blocks(rows, PREPARED_ROWS), (unsigned)(a.key_heads + pieces + 1));
+    dim3 scanned((unsigned)(a.value_heads * ((a.value_dim + block - 1) / block)),
+                 (unsigned)t.sequences);
+    int code = vv_start((prepare_rows<SEGMENTS>), prepare, 32 * PREPARED_ROWS,
+                        PREPARED_ROWS * a.kernel * sizeof(void *), on->stream, t, p);
+    if (code == VV_OK) {
+        code = vv_start((scan<C, SEGMENTS>), scanned, 32 * SCAN_WARPS,
+                        SCAN_STAGES * sizeof(scan_stage<C, SEGMENTS>), on->stream, t, p);
+    }
+    if (code == VV_OK && a.mode != VV_GDN_COMMIT) {
+        code = vv_start(norm_and_gate, vv_blocks(rows * a.value_heads, FINISHED_HALVES),
+                        FINISHED_HALVES * VV_LANES, 0, on->stream, t);
+    }
+    return code;
+}
+
+bool supported(const struct vv_gdn_step &a) {
+    return a.key_dim <= VV_GDN_KEY_DIM_MAX && a.kernel <= VV_GDN_KERNEL_MAX;
+}
+
+bool few(const struct vv_gdn_step &a) {
+    return a.key_dim <= FEW_DIM && a.value_dim <= FEW_DIM &&
+           a.window->rows <= FEW_A_SEQUENCE * a.window->sequences;
+}
+
+int launch(const void *args, const vv_launch *on) {
+    const auto &a = *static_cast<const struct vv_gdn_step *>(args);
+    if (!supported(a)) {
+        return VV_ERROR_UNSUPPORTED;
+    }
+    task t = task_of(a, on);
+    if (few(a)) {
+        return vv_start(few_rows, (unsigned)((size_t)t.sequences * a.value_heads), FEW_THREADS,
+                        sizeof(few_shared), on->stream, t);
+    }
+    return a.key_dim <= VV_SEGMENT ? launch_many<2, 1>(t, on) : launch_many<2, 2>(t, on);
+}
+
+/* The scan alone, whatever the rows, with more columns a thread: fewer copies of q̂ and k̂. */
+bool fits_wide(const void *args) {
+    return static_cast<const struct vv_gdn_step *>(args)->key_dim <= VV_SEGMENT;
+}
+int launch_wide(const void *args, const vv_launch *on) {
+    const auto &a = *static_cast<const struct vv_gdn_step *>(args);
+    return supported(a) ? launch_many<4, 1>(task_of(a, on), on) : VV_ERROR_UNSUPPORTED;
+}
+
+size_t scratch(const void *args, const vv_launch *) {
+    size_t bytes;
+    prepared_at(*static_cast<const struct vv_gdn_step *>(args), nullptr, &bytes);
+    return bytes;
+}
+
+const vv_variant variants[] = {
+    {"gdn_step/cuda_wide", VV_CUDA_ANY, true, fits_wide, nullptr, nullptr, launch_wide, scratch},
+    {"gdn_step/cuda", VV_CUDA_ANY, true, nullptr, nullptr, nullptr, launch, scratch},
+    {},
+};
+
+} // namespace
+
+extern const vv_more_variants vv_cuda_folder_gdn_step[] = {{"gdn_step", variants}, {}};

@@ -1,0 +1,130 @@
+/* What comes before the delta rule: a sequence's rows, the short convolution, the gates. */
+#pragma once
+#include "device/cuda/dot.cuh"
+VV_C_BEGIN
+#include "op/gdn_step/contract.h"
+VV_C_END
+
+namespace {
+
+/* The operation as a kernel takes it: the window's arrays where the device has them. */
+struct task {
+    struct vv_gdn_step a;
+    size_t channels;
+    const int32_t *position, *slot, *sequence_begin, *sequence_row;
+    int32_t rows, sequences;
+    bool even;  /* rows of S begin at multiples of 8 bytes */
+    bool fours; /* four taps, whose weights begin at multiples of 16 bytes */
+    vv_trouble trouble;
+};
+
+/* A sequence's rows: numbers begin … end - 1 of sequence_row, from position `first` on. */
+struct stretch {
+    int32_t begin, end, slot, first;
+};
+
+__device__ stretch stretch_of(const task &t, int32_t sequence) {
+    stretch s = {0, t.rows, 0, 0};
+    if (t.sequences > 1) {
+        s.begin = t.sequence_begin[sequence];
+        s.end = t.sequence_begin[sequence + 1];
+    }
+    if (s.begin < s.end) {
+        int32_t row = t.sequence_row[s.begin];
+        s.slot = t.slot[row];
+        s.first = t.position[row];
+    }
+    return s;
+}
+
+__device__ float *entry(const struct vv_state_view &ring, int32_t slot, int32_t position) {
+    return reinterpret_cast<float *>(ring.base + (size_t)slot * ring.slot_stride +
+                                     (uint32_t)position % ring.ring * ring.entry_stride);
+}
+
+/* The matrix of a value head. */
+__device__ float *matrix_of(const task &t, int32_t slot, size_t head) {
+    float *all = reinterpret_cast<float *>(t.a.state.base + (size_t)slot * t.a.state.slot_stride);
+    return all + head * t.a.key_dim * t.a.value_dim;
+}
+
+/* The qkv of the sequence's position first + i, before the window's rows if i is negative; NULL:
+ * before the sequence's start. */
+__device__ const float *input_of(const task &t, const stretch &s, int32_t i) {
+    int32_t position = s.first + i;
+    if (position < 0) {
+        return nullptr;
+    }
+    if (i < 0 || t.a.mode == VV_GDN_COMMIT) {
+        return entry(t.a.conv_ring, s.slot, position);
+    }
+    return t.a.qkv + (size_t)t.sequence_row[s.begin + i] * t.channels;
+}
+
+/* silu of the convolution in one channel of n rows, ROWS at most: (row, value) go to `store`.
+ * tap[0] is the oldest row of qkv that the first row needs, and so on. Everything is read before
+ * anything is computed. */
+template <int ROWS, typename Store>
+__device__ void convolve(const task &t, const float *const *tap, int32_t n, size_t channel,
+                         Store store) {
+    if (t.fours) {
+        float4 w = reinterpret_cast<const float4 *>(t.a.conv)[channel];
+        float x[ROWS + 3];
+        VV_UNROLL
+        for (int i = 0; i < ROWS + 3; i++) {
+            const float *from = i < n + 3 ? tap[i] : nullptr;
+            x[i] = from ? from[channel] : 0.0f;
+        }
+        VV_UNROLL
+        for (int r = 0; r < ROWS; r++) {
+            float sum = fmaf(w.x, x[r], 0.0f);
+            sum = fmaf(w.y, x[r + 1], sum);
+            sum = fmaf(w.z, x[r + 2], sum);
+            sum = fmaf(w.w, x[r + 3], sum);
+            if (r < n) {
+                store(r, vv_silu(sum));
+            }
+        }
+        return;
+    }
+    for (int32_t r = 0; r < n; r++) {
+        float sum = 0.0f;
+        for (size_t m = 0; m < t.a.kernel; m++) {
+            const float *from = tap[(size_t)r + m];
+            float x = from ? from[channel] : 0.0f;
+            sum = fmaf(t.a.conv[channel * t.a.kernel + m], x, sum);
+        }
+        store(r, vv_silu(sum));
+    }
+}
+
+/* exp(g) and β of a value head for the sequence's row i. */
+__device__ float2 gates_of(const task &t, const stretch &s, int32_t i, size_t head) {
+    const float *alpha, *beta;
+    if (t.a.mode == VV_GDN_COMMIT) {
+        alpha = entry(t.a.gate_ring, s.slot, s.first + i);
+        beta = alpha + t.a.value_heads;
+    } else {
+        size_t at = (size_t)t.sequence_row[s.begin + i] * t.a.value_heads;
+        alpha = t.a.alpha + at;
+        beta = t.a.beta + at;
+    }
+    float raw = alpha[head], rate = t.a.a[head], bias = t.a.dt_bias[head];
+    return make_float2(vv_exp(rate * vv_softplus(raw + bias)), vv_sigmoid(beta[head]));
+}
+
+/* 1 / length of x [key_dim] by a half warp, as l2 has it; trouble is told. i -> x(i). */
+template <typename X> __device__ float inverse_length(const task &t, X x) {
+    float squares = 0.0f;
+    for (size_t at = 0; at < t.a.key_dim; at += VV_SEGMENT) {
+        size_t n = t.a.key_dim - at < VV_SEGMENT ? t.a.key_dim - at : VV_SEGMENT;
+        auto value = [&](size_t i) { return x(at + i); };
+        squares += vv_dot_segment_across(value, value, n);
+    }
+    if (!isfinite(squares)) {
+        vv_report(t.trouble, VV_ERROR_NOT_FINITE);
+    }
+    return 1.0f / sqrtf(squares + t.a.eps);
+}
+
+} // namespace
