@@ -570,6 +570,27 @@ int varve_session_resume(struct varve_session *session, uint32_t slot, const int
 /* The tokens that a slot holds: as many as varve_session_length tells. */
 const int32_t *varve_session_tokens(const struct varve_session *session, uint32_t slot);
 
+/* A text of whoever saves a file; `text` ends with a zero that doesn't count. */
+struct varve_note {
+    char *text;
+    size_t length;
+};
+/*
+ * Writes a slot's sequence, and a note of up to 16 MiB, to a file that appears when it is whole; an
+ * old one of its name stays until then. It can be loaded by sessions of the same model and the same
+ * settings of what changes results, on any device and machine, and goes on with the same bits. Its
+ * checkpoints are in it.
+ */
+int varve_session_save(struct varve_session *session, uint32_t slot, const char *path,
+                       const void *note, size_t note_length, struct varve_error *error);
+/*
+ * Replaces what a slot holds by what a file has. Where the file can't be opened, or isn't one for
+ * this session, which the sentence says why, the slot is as it was; where it is damaged, empty.
+ */
+int varve_session_load(struct varve_session *session, uint32_t slot, const char *path,
+                       struct varve_note *note, struct varve_error *error);
+void varve_note_free(struct varve_note *note);
+
 struct varve_kept {
     uint64_t bytes, budget; /* of checkpoints and kept sequences; what they share counts once */
     size_t sequences;

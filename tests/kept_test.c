@@ -1,9 +1,11 @@
 /*
- * Random scripts over several sequences: read on, verify, commit k, fork, take back, keep, resume.
+ * Random scripts over several sequences: read on, verify, commit k, fork, take back, keep, resume,
+ * restart from files, on another device each time.
  * After every step the state of the slots touched is, byte for byte, what plain decoding has at
  * that place of that text, and so are all logits. The texts begin alike, so that one goes on from
  * another's state. The number of steps may be given as an argument.
  */
+#include "support/temporary.h"
 #include "support/texts.h"
 
 #include <stdio.h>
@@ -11,9 +13,9 @@
 #include <string.h>
 
 enum { SLOTS = 3, WINDOW = 48, MOST = 16, VERIFIED = 8, SPACING = 40 };
-enum kind { ADVANCE, VERIFY, COMMIT, FORK, TRUNCATE, KEEP, RESUME, KINDS };
+enum kind { ADVANCE, VERIFY, COMMIT, FORK, TRUNCATE, KEEP, RESUME, RESTART, KINDS };
 static const char *const kind_names[KINDS] = {"advance",  "verify", "commit", "fork",
-                                              "truncate", "keep",   "resume"};
+                                              "truncate", "keep",   "resume", "restart"};
 static size_t steps_wanted = 10000;
 
 /* A slot stands after `length` tokens of a text; it waits for a commit of `pending` rows, of which
@@ -28,6 +30,7 @@ struct script {
     struct varve_session_options options;
     struct varve_session *session;
     struct place place[SLOTS];
+    struct temporary folder;
     uint64_t random;
     size_t count[KINDS];
     size_t resumed, reused;               /* times that there was anything; tokens */
@@ -231,6 +234,32 @@ static bool resume(struct script *s) {
     return true;
 }
 
+/* All slots into files; a new session on the other device has them again. */
+static bool restart(struct script *s) {
+    struct varve_error error = {0};
+    char path[300], text[30];
+    for (uint32_t i = 0; i < SLOTS; i++) {
+        int length = snprintf(text, sizeof text, "slot %u", i);
+        snprintf(path, sizeof path, "%s/%u", s->folder.path, i);
+        done(varve_session_save(s->session, i, path, text, (size_t)length, &error), &error);
+    }
+    varve_session_close(s->session);
+    s->options.mock_device = !s->options.mock_device;
+    s->session = open_session(&s->texts.opened, &s->options);
+    for (uint32_t i = 0; i < SLOTS; i++) {
+        struct varve_note note;
+        snprintf(text, sizeof text, "slot %u", i);
+        snprintf(path, sizeof path, "%s/%u", s->folder.path, i);
+        done(varve_session_load(s->session, i, path, &note, &error), &error);
+        assert_string_equal(note.text, text);
+        assert_int_equal(note.length, strlen(text));
+        varve_note_free(&note);
+        s->place[i].pending = 0;
+        same_state(s, i);
+    }
+    return true;
+}
+
 static bool step(struct script *s, enum kind kind) {
     switch (kind) {
     case ADVANCE:
@@ -245,8 +274,10 @@ static bool step(struct script *s, enum kind kind) {
         return truncate_slot(s);
     case KEEP:
         return keep(s);
-    default:
+    case RESUME:
         return resume(s);
+    default:
+        return restart(s);
     }
 }
 
@@ -273,7 +304,7 @@ static void print_counts(const struct script *s, const char *model) {
 /* Reading on is tried more often than going back, so that all of a text is reached. */
 static const enum kind often[] = {ADVANCE, ADVANCE, ADVANCE, ADVANCE,  VERIFY, VERIFY, VERIFY,
                                   VERIFY,  COMMIT,  COMMIT,  COMMIT,   COMMIT, COMMIT, COMMIT,
-                                  COMMIT,  COMMIT,  FORK,    TRUNCATE, KEEP,   RESUME};
+                                  COMMIT,  COMMIT,  FORK,    TRUNCATE, KEEP,   RESUME, RESTART};
 
 static void run_script(const char *model, struct varve_session_options options, size_t steps,
                        uint64_t seed) {
@@ -285,6 +316,7 @@ static void run_script(const char *model, struct varve_session_options options, 
     options.checkpoint_every = SPACING;
     s.options = options;
     texts_open(&s.texts, model, &options);
+    s.folder = temporary_make();
     s.session = open_session(&s.texts.opened, &options);
     for (size_t done_steps = 0; done_steps < steps;) {
         enum kind kind = often[draw(&s, sizeof often / sizeof *often)];
@@ -301,6 +333,7 @@ static void run_script(const char *model, struct varve_session_options options, 
     assert_true(kept.bytes <= kept.budget);
     varve_session_close(s.session);
     texts_close(&s.texts);
+    temporary_remove(&s.folder);
 }
 
 static void scripts_on_the_cpu(void **state) {

@@ -270,6 +270,26 @@ const int32_t *varve_session_tokens(const struct varve_session *session, uint32_
     return slot < session->slots ? vv_session_tokens(session->session, slot) : NULL;
 }
 
+int varve_session_save(struct varve_session *session, uint32_t slot, const char *path,
+                       const void *note, size_t note_length, struct varve_error *error) {
+    return vv_session_save(session->session, slot, path, note, note_length, vv_internal(error));
+}
+
+int varve_session_load(struct varve_session *session, uint32_t slot, const char *path,
+                       struct varve_note *note, struct varve_error *error) {
+    struct vv_note loaded;
+    int code = vv_session_load(session->session, slot, path, &loaded, vv_internal(error));
+    if (code == VV_OK) {
+        *note = (struct varve_note){loaded.text, loaded.length};
+    }
+    return code;
+}
+
+void varve_note_free(struct varve_note *note) {
+    free(note->text);
+    *note = (struct varve_note){0};
+}
+
 void varve_session_kept(const struct varve_session *session, struct varve_kept *kept) {
     struct vv_session_kept k;
     vv_session_kept(session->session, &k);

@@ -1,5 +1,6 @@
 /* A session's inside, for src/session alone. */
 #pragma once
+#include "session/identity.h"
 #include "session/session.h"
 #include "session/store.h"
 
@@ -30,6 +31,9 @@ struct slot {
 
 struct vv_session {
     const struct vv_gguf *mapped; /* the file, if weights may be read from its mapping; else NULL */
+    const struct vv_gguf *file;
+    bool identified; /* `identity` was computed: once a file needs it */
+    struct vv_identity identity;
     const struct vv_family *family;
     const void *geometry;
     struct vv_session_options options;
@@ -58,5 +62,9 @@ int vv_session_pass(struct vv_session *session, enum vv_pass which, struct pass 
 void vv_session_mark_due(struct vv_session *session, uint32_t slot, size_t ahead);
 /* Frees what memory keeps of slots and other sequences. */
 void vv_session_forget(struct vv_session *session);
+/* A checkpoint's block to be filled, if there is room for it: others may go for it; NULL: not. */
+struct vv_block *vv_session_room_for_mark(struct vv_session *session, size_t position,
+                                          size_t bytes);
+int vv_session_check_slot(const struct vv_session *session, uint32_t slot, struct vv_error *error);
 /* Bytes of the parts that a checkpoint copies, for any length that is long enough. */
 size_t vv_session_mark_bytes(const struct vv_session *session);

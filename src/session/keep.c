@@ -47,7 +47,7 @@ void vv_session_forget(struct vv_session *s) {
     vv_store_clear(&s->store);
 }
 
-static int check_slot(const struct vv_session *s, uint32_t slot, struct vv_error *error) {
+int vv_session_check_slot(const struct vv_session *s, uint32_t slot, struct vv_error *error) {
     return slot < s->options.slots
                ? VV_OK
                : vv_fail(error, VV_ERROR_INVALID, "slot %u is asked for; the session has %u", slot,
@@ -69,11 +69,12 @@ static void drop_spare_pages(struct vv_session *s) {
     }
 }
 
-static bool make_room(struct vv_session *s, uint64_t bytes) {
+struct vv_block *vv_session_room_for_mark(struct vv_session *s, size_t position, size_t bytes) {
     if (s->store.bytes + bytes > s->store.budget) {
         drop_spare_pages(s);
     }
-    return vv_store_make_room(&s->store, bytes, NULL);
+    return vv_store_make_room(&s->store, bytes, NULL) ? vv_block_new(&s->store, position, bytes)
+                                                      : NULL;
 }
 
 /* ---- checkpoints ---- */
@@ -83,7 +84,7 @@ size_t vv_session_mark_bytes(const struct vv_session *s) {
 }
 
 int vv_session_checkpoint(struct vv_session *s, uint32_t slot, struct vv_error *error) {
-    int code = check_slot(s, slot, error);
+    int code = vv_session_check_slot(s, slot, error);
     if (code != VV_OK) {
         return code;
     }
@@ -94,17 +95,15 @@ int vv_session_checkpoint(struct vv_session *s, uint32_t slot, struct vv_error *
         return VV_OK;
     }
     size_t bytes = bytes_of(s, moving(has->length));
-    if (!make_room(s, bytes)) {
-        return vv_fail(error, VV_ERROR_MEMORY,
-                       "a checkpoint of %zu bytes is more than what may be kept has room for",
-                       bytes);
-    }
-    struct vv_block *mark = vv_block_new(&s->store, has->length, bytes);
+    struct vv_block *mark = vv_session_room_for_mark(s, has->length, bytes);
     if (mark) {
         vv_extent_read(s, slot, moving(has->length), mark->data);
     }
     if (!mark || !vv_blocks_add(&s->store, &has->marks, mark)) {
-        return vv_fail_memory(error, bytes, "a checkpoint");
+        return vv_fail(error, VV_ERROR_MEMORY,
+                       "there is no room for a checkpoint of %zu bytes: more memory for what is "
+                       "kept would give it",
+                       bytes);
     }
     vv_marks_thin(&s->store, &has->marks, s->spacing);
     return VV_OK;
@@ -122,7 +121,7 @@ void vv_session_mark_due(struct vv_session *s, uint32_t slot, size_t ahead) {
 
 int vv_session_truncate(struct vv_session *s, uint32_t slot, size_t length,
                         struct vv_error *error) {
-    int code = check_slot(s, slot, error);
+    int code = vv_session_check_slot(s, slot, error);
     if (code != VV_OK) {
         return code;
     }
@@ -170,8 +169,8 @@ static int fork_from(struct vv_session *s, uint32_t from, uint32_t to, size_t le
 }
 
 int vv_session_fork(struct vv_session *s, uint32_t from, uint32_t to, struct vv_error *error) {
-    int code = check_slot(s, from, error);
-    code = code == VV_OK ? check_slot(s, to, error) : code;
+    int code = vv_session_check_slot(s, from, error);
+    code = code == VV_OK ? vv_session_check_slot(s, to, error) : code;
     if (code != VV_OK || from == to) {
         return code;
     }
@@ -299,7 +298,7 @@ static struct candidate find(const struct vv_session *s, uint32_t slot, const in
 
 int vv_session_resume(struct vv_session *s, uint32_t slot, const int32_t *tokens, size_t count,
                       struct vv_resumed *resumed, struct vv_error *error) {
-    int code = check_slot(s, slot, error);
+    int code = vv_session_check_slot(s, slot, error);
     if (code != VV_OK) {
         return code;
     }

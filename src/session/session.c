@@ -176,6 +176,7 @@ int vv_session_new(const struct vv_gguf *file, const struct vv_family *family, c
         slots[i].has.tokens = tokens + i * options->context;
     }
     s->mapped = vv_gguf_mapped(file) ? file : NULL;
+    s->file = file;
     s->family = family;
     s->geometry = geometry;
     s->options = *options;

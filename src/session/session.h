@@ -108,6 +108,19 @@ struct vv_resumed {
 int vv_session_resume(struct vv_session *session, uint32_t slot, const int32_t *tokens,
                       size_t count, struct vv_resumed *resumed, struct vv_error *error);
 
+/* A text of whoever saved a file; ends with a zero that doesn't count. */
+struct vv_note {
+    char *text;
+    size_t length;
+};
+/* Writes a slot's sequence, and a note, to a file that appears when it is whole. */
+int vv_session_save(struct vv_session *session, uint32_t slot, const char *path, const void *note,
+                    size_t note_bytes, struct vv_error *error);
+/* Replaces what a slot holds by what a file has; the caller frees note->text. Where the file can't
+ * be opened or isn't one for this session, the slot is as it was; where it is damaged, empty. */
+int vv_session_load(struct vv_session *session, uint32_t slot, const char *path,
+                    struct vv_note *note, struct vv_error *error);
+
 struct vv_session_kept {
     uint64_t bytes, budget;
     size_t sequences, checkpoint_bytes, spacing; /* tokens; 0: no checkpoints by themselves */
