@@ -39,13 +39,21 @@ for group in "$@"; do
         need pkg-config have pkg-config
         need libjansson-dev pkg-config --exists jansson
         wish libedit-dev pkg-config --exists libedit # lines are edited in varve chat
+        wish libxxhash-dev pkg-config --exists libxxhash # session files
+        wish libzstd-dev pkg-config --exists libzstd
         ;;
     edit) need libedit-dev pkg-config --exists libedit ;;
-    test) need libcmocka-dev pkg-config --exists cmocka ;;
+    test)
+        need libcmocka-dev pkg-config --exists cmocka
+        need libxxhash-dev pkg-config --exists libxxhash
+        need libzstd-dev pkg-config --exists libzstd
+        ;;
     conformance) need libzstd-dev pkg-config --exists libzstd ;;
     clang) need clang have clang ;;
     fuzz)
         need clang have clang
+        need libxxhash-dev pkg-config --exists libxxhash
+        need libzstd-dev pkg-config --exists libzstd
         need libclang-rt-14-dev fuzzes
         ;;
     package)
@@ -77,5 +85,5 @@ elif ((${#missing[@]})); then
     echo "varve needs packages that are not here: sudo apt-get install ${missing[*]} ${wishes[*]}" >&2
     exit 1
 elif ((${#wishes[@]})); then
-    echo "without the package ${wishes[*]}, varve chat has no arrow keys and no history" >&2
+    echo "some things are left out without ${wishes[*]} (libedit: arrow keys in varve chat; libxxhash: session files; libzstd: their compression)" >&2
 fi

@@ -12,10 +12,10 @@ static int declare_state(struct vv_session *s, struct vv_error *error) {
     s->part_count = s->family->state(s->geometry, &options, NULL);
     s->parts = calloc(s->part_count, sizeof *s->parts);
     s->views = calloc(s->part_count, sizeof *s->views);
-    if (s->part_count == 0 || !s->parts || !s->views) {
+    if (s->part_count == 0 || !s->parts || !s->views ||
+        s->family->state(s->geometry, &options, s->parts) != s->part_count) {
         return vv_fail_memory(error, s->part_count * sizeof *s->parts, "the list of state parts");
     }
-    s->family->state(s->geometry, &options, s->parts);
     return VV_OK;
 }
 

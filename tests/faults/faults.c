@@ -162,6 +162,36 @@ static int evaluate(const struct varve_model *model, bool mock) {
     return code;
 }
 
+/* Everything that is kept of a sequence, and its way into a file and back. */
+static int keep(const struct varve_model *model) {
+    struct varve_session_options options = {
+        .slots = 2, .context = 32, .window = 8, .threads = 1, .checkpoint_every = 4};
+    const int32_t text[] = {5, 6, 7, 8, 9, 10, 12};
+    struct varve_row rows[6];
+    struct varve_session *session;
+    struct varve_resumed resumed;
+    struct varve_note note;
+    int code = varve_session_open(model, &options, &session, &error);
+    if (code != VARVE_OK) {
+        return code;
+    }
+    for (size_t i = 0; i < 6; i++) {
+        rows[i] = (struct varve_row){.token = text[i]};
+    }
+    code = varve_session_evaluate(session, rows, 6, VARVE_ADVANCE, NULL, NULL, &error);
+    code = code ? code : varve_session_fork(session, 0, 1, &error);
+    code = code ? code : varve_session_keep(session, 0, &error);
+    code = code ? code : varve_session_save(session, 0, output, "note", 4, &error);
+    code = code ? code : varve_session_truncate(session, 0, 5, &error);
+    code = code ? code : varve_session_resume(session, 1, text, 7, &resumed, &error);
+    code = code ? code : varve_session_load(session, 0, output, &note, &error);
+    if (code == VARVE_OK) {
+        varve_note_free(&note);
+    }
+    varve_session_close(session);
+    return code;
+}
+
 static int with_model(int (*use)(const struct varve_model *model)) {
     struct varve_file *file;
     struct varve_model *model;
@@ -190,6 +220,9 @@ static int run_text(void) {
 static int run_cpu(void) {
     return with_model(evaluate_cpu);
 }
+static int run_keep(void) {
+    return with_model(keep);
+}
 static int run_mock(void) {
     return with_model(evaluate_mock);
 }
@@ -217,7 +250,30 @@ static int quantize(void) {
     return code;
 }
 
+/* Whether there is a file of a session that can be loaded. */
+static int load_output(const struct varve_model *model) {
+    struct varve_session_options options = {.context = 32, .threads = 1};
+    struct varve_session *session;
+    struct varve_note note;
+    int code = varve_session_open(model, &options, &session, &error);
+    if (code == VARVE_OK) {
+        code = varve_session_load(session, 0, output, &note, &error);
+        if (code == VARVE_OK) {
+            code = varve_session_length(session, 0) == 6 ? VARVE_OK : VARVE_ERROR_INVALID;
+            varve_note_free(&note);
+        }
+        varve_session_close(session);
+    }
+    return code;
+}
+
 static bool is_whole(scenario *run) {
+    if (run == run_keep) {
+        struct varve_error kept = error;
+        int code = with_model(load_output);
+        error = kept;
+        return code == VARVE_OK;
+    }
     if (run == quantize) {
         struct varve_file *model;
         struct varve_error e;
@@ -247,7 +303,7 @@ static const struct {
 } scenarios[] = {
     {"open", open_and_close},       {"plain reads", plain_reads}, {"text", run_text},
     {"conversation", conversation}, {"cpu session", run_cpu},     {"mock session", run_mock},
-    {"output", write_output},       {"quantize", quantize},
+    {"output", write_output},       {"quantize", quantize},       {"kept state", run_keep},
 };
 
 /* One run with call `at` failing (0: none). Returns a complaint, or NULL. */
@@ -266,7 +322,8 @@ static const char *one(size_t i, size_t at, size_t *calls) {
     if (inject_held() != before) {
         return "doesn't give back all that it took";
     }
-    bool writes = scenarios[i].run == write_output || scenarios[i].run == quantize;
+    bool writes = scenarios[i].run == write_output || scenarios[i].run == quantize ||
+                  scenarios[i].run == run_keep;
     return output_is_right(scenarios[i].run, code == VARVE_OK && writes)
                ? NULL
                : "leaves a file that isn't whole";
