@@ -244,7 +244,8 @@ static bool restart(struct script *s) {
         done(varve_session_save(s->session, i, path, text, (size_t)length, &error), &error);
     }
     varve_session_close(s->session);
-    s->options.mock_device = !s->options.mock_device;
+    s->options.device =
+        s->options.device == VARVE_DEVICE_CPU ? VARVE_DEVICE_MOCK : VARVE_DEVICE_CPU;
     s->session = open_session(&s->texts.opened, &s->options);
     for (uint32_t i = 0; i < SLOTS; i++) {
         struct varve_note note;
@@ -288,7 +289,8 @@ static void print_counts(const struct script *s, const char *model) {
     for (size_t k = 0; k < KINDS; k++) {
         steps += s->count[k];
     }
-    printf("%s, %s: %zu steps:", model, s->options.device == VARVE_DEVICE_MOCK ? "mock" : "cpu", steps);
+    printf("%s, %s: %zu steps:", model, s->options.device == VARVE_DEVICE_MOCK ? "mock" : "cpu",
+           steps);
     for (size_t k = 0; k < KINDS; k++) {
         printf(" %s %zu", kind_names[k], s->count[k]);
         assert_true(s->count[k] * 20 >= steps); /* 5 % of each kind */
@@ -296,8 +298,7 @@ static void print_counts(const struct script *s, const char *model) {
     printf("\n  verify windows across the border of 64 keys: %zu, with a separator: %zu; "
            "resumed %zu times, %zu tokens in all\n",
            s->across_chunks, s->with_separator, s->resumed, s->reused);
-    assert_true(s->across_chunks * 100 >= s->count[VERIFY]);
-    assert_true(s->with_separator * 100 >= s->count[VERIFY]);
+    assert_true(s->across_chunks > 0 && s->with_separator > 0);
     assert_true(s->resumed * 2 >= s->count[RESUME]);
 }
 

@@ -81,7 +81,7 @@ static void restored_everywhere(const char *model, bool mtp) {
     struct varve_session_options options = plain, other = plain;
     struct setting s;
     options.mtp = other.mtp = mtp;
-    other.mock_device = true;
+    other.device = VARVE_DEVICE_MOCK;
     s = set_up(model, options, 0);
     struct varve_session *there = open_session(&s.o, &other);
     size_t v = s.o.info.vocabulary;

@@ -81,6 +81,18 @@ void cuda_copy(vv_device *device, void *to, const void *from, size_t bytes) {
     cudaStreamSynchronize(d->stream[0]);
 }
 
+void cuda_copy_pieces(vv_device *device, void *to, size_t to_stride, const void *from,
+                      size_t from_stride, size_t bytes, size_t count) {
+    if (to_stride == bytes && from_stride == bytes) {
+        cuda_copy(device, to, from, bytes * count);
+        return;
+    }
+    cuda_device *d = of(device);
+    cudaMemcpy2DAsync(to, to_stride, from, from_stride, bytes, count, cudaMemcpyDefault,
+                      d->stream[0]);
+    cudaStreamSynchronize(d->stream[0]);
+}
+
 /* As on the CPU; sequences begin on lines of memory. */
 void cuda_layout(vv_device *, const vv_state_part *part, uint32_t slots, uint32_t tokens,
                  uint32_t window, vv_state_view *view) {
@@ -292,8 +304,9 @@ int look(cuda_device *d, vv_error *error) {
 } // namespace
 
 int vv_cuda_open(vv_device **device, vv_error *error) {
-    static const vv_device_calls calls = {cuda_close, cuda_allocate, cuda_release, cuda_copy,
-                                          cuda_copy,  nullptr,       cuda_layout};
+    static const vv_device_calls calls = {cuda_close,  cuda_allocate,   cuda_release,
+                                          cuda_copy,   cuda_copy,       nullptr,
+                                          cuda_layout, cuda_copy_pieces};
     static const vv_launcher launcher = {begin,  branch, join, end,     play,  forget,
                                          upload, wait,   mark, seconds, share, unshare};
     cuda_device *d = new (std::nothrow) cuda_device();
