@@ -331,8 +331,13 @@ static void check_core(struct vv_check *check, size_t heads, size_t width, size_
     enum { ENTRIES = 220 };
     const uint8_t *k = (uint8_t *)vv_check_normals(check, ENTRIES * width);
     const uint8_t *v = (uint8_t *)vv_check_normals(check, ENTRIES * width);
+    const float *own = vv_check_normals(check, ENTRIES * width);
     struct vv_attend_run *run = vv_check_memory(check, runs * sizeof *run);
     size_t n = heads * width, stride = width * sizeof(float);
+    int32_t *own_row = vv_check_memory(check, ENTRIES * sizeof *own_row);
+    for (size_t i = 0; i < ENTRIES; i++) {
+        own_row[i] = (int32_t)(ENTRIES - 1 - i);
+    }
     for (size_t r = 0; r < runs; r++) {
         size_t first = vv_check_below(check, ENTRIES), left = ENTRIES - first;
         run[r] = (struct vv_attend_run){.k = k,
@@ -345,6 +350,14 @@ static void check_core(struct vv_check *check, size_t heads, size_t width, size_
                                         .count = 1 + vv_check_below(check, left),
                                         .ratio = 1,
                                         .next = first};
+        if (r == 0 && width % 2) { /* as a window's rows have them: round a ring, then their own */
+            run[r].ring = ENTRIES;
+            run[r].count = 1 + vv_check_below(check, ENTRIES);
+            run[r].own = own;
+            run[r].own_row = own_row;
+            run[r].own_stride = width;
+            run[r].held = vv_check_below(check, run[r].count + 1);
+        }
     }
     struct vv_attend_heads h = {.q = vv_check_normals(check, n),
                                 .heads = heads,

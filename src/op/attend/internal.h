@@ -19,6 +19,12 @@ struct vv_attend_run {
     const int32_t *block;      /* [blocks] the first blocks · ratio keys are their entries */
     size_t blocks, ratio;
     size_t next; /* entry of the key after those; the others follow */
+    size_t ring; /* that come round after so many entries; 0: never */
+    /* Keys from `held` on are no entries but rows of the window, floats that are values, too. */
+    const float *own;       /* row 0; NULL: there are none */
+    const int32_t *own_row; /* of key held + i */
+    size_t own_stride;      /* floats */
+    size_t held;
 };
 
 /* Query heads that share their keys. */
@@ -38,7 +44,18 @@ static inline size_t vv_attend_entry(const struct vv_attend_run *run, size_t i) 
     if (i < listed) {
         return (size_t)run->block[i / run->ratio] * run->ratio + i % run->ratio;
     }
-    return run->next + (i - listed);
+    size_t entry = run->next + (i - listed);
+    return run->ring ? entry % run->ring : entry;
+}
+
+/* Is key i a row of the window? */
+static inline bool vv_attend_owns(const struct vv_attend_run *run, size_t i) {
+    return run->own && i >= run->held;
+}
+
+/* Row of the window that key i is. */
+static inline const uint8_t *vv_attend_own(const struct vv_attend_run *run, size_t i) {
+    return (const uint8_t *)(run->own + (size_t)run->own_row[i - run->held] * run->own_stride);
 }
 
 /* The keys that `row` sees of a key/value head, as one run; VV_ERROR_INVALID as the contract says.

@@ -27,14 +27,19 @@ enum {
 /* A chunk of a run, and what is known of it for each head. Selected entries lie anywhere, so a
  * chunk's values are fetched while its scores are taken, and the next chunk's keys while its values
  * are. */
+struct place {
+    const uint8_t *k, *v;
+};
+
 struct chunk {
     const struct vv_attend_run *run;
-    size_t first, count;      /* keys of the run */
-    size_t offset;            /* slot of the first, mod 64 */
-    float p[HEADS][CHUNK];    /* scores, then exp(z - m_c), by slot mod 64 */
-    float a[HEADS], b[HEADS]; /* factors of the merge */
-    size_t entry[CHUNK];      /* of each key */
-    size_t ahead[CHUNK];      /* of the keys that follow */
+    size_t first, count;       /* keys of the run */
+    size_t offset;             /* slot of the first, mod 64 */
+    float p[HEADS][CHUNK];     /* scores, then exp(z - m_c), by slot mod 64 */
+    float a[HEADS], b[HEADS];  /* factors of the merge */
+    size_t held;               /* keys of the chunk before the window's own rows */
+    struct place at[CHUNK];    /* of each key */
+    struct place ahead[CHUNK]; /* of the keys that follow */
 };
 
 static void widen(const uint8_t *entry, size_t at, size_t n, float *to) {
@@ -70,7 +75,7 @@ static size_t element_bytes(int type) {
 static void fetch_values(const struct chunk *c, size_t first, size_t at, size_t n) {
     size_t bytes = element_bytes(c->run->v_type);
     for (size_t j = first; j < first + FETCHED && j < c->count; j++) {
-        const uint8_t *entry = c->run->v + c->entry[j] * c->run->v_stride;
+        const uint8_t *entry = c->at[j].v;
         for (size_t i = at * bytes; i < (at + n) * bytes; i += LINE) {
             __builtin_prefetch(entry + i);
         }
@@ -91,9 +96,8 @@ static void scores(const struct vv_attend_heads *h, struct chunk *c) {
             size_t keys = c->count - first < FETCHED ? c->count - first : FETCHED;
             fetch_values(c, first, at, n);
             for (size_t j = 0; j < keys; j++) {
-                size_t entry = vv_attend_entry(c->run, c->first + first + j);
-                key[j] =
-                    floats(c->run->k + entry * c->run->k_stride, c->run->k_type, at, n, wide[j]);
+                int type = first + j < c->held ? c->run->k_type : VV_TYPE_F32;
+                key[j] = floats(c->at[first + j].k, type, at, n, wide[j]);
             }
             vv_dots_segment(key, keys, 0, n, h->q + at, h->width, h->heads,
                             c->p[0] + c->offset + first, CHUNK);
@@ -151,7 +155,7 @@ INLINE void merge_heads(const struct chunk *c, size_t head, size_t n, const floa
     for (size_t j = 0; j < c->count; j++) {
         vv_vector v[VECTORS];
         for (size_t at = fetch; at < fetch_end; at += LINE) {
-            __builtin_prefetch(c->run->k + c->ahead[j] * c->run->k_stride + at);
+            __builtin_prefetch(c->ahead[j].k + at);
         }
         for (size_t k = 0; k < VECTORS; k++) {
             v[k] = vv_load(value[j] + k * VV_WIDTH);
@@ -192,8 +196,8 @@ static void merge_tile(const struct chunk *c, size_t heads, const float (*value)
 /* A tile is copied together: entries lie a power of two apart, which the first cache can't hold. */
 static void gather(const struct chunk *c, size_t at, size_t n, float (*value)[TILE]) {
     for (size_t j = 0; j < c->count; j++) {
-        const uint8_t *entry = c->run->v + c->entry[j] * c->run->v_stride;
-        const float *from = floats(entry, c->run->v_type, at, n, value[j]);
+        int type = j < c->held ? c->run->v_type : VV_TYPE_F32;
+        const float *from = floats(c->at[j].v, type, at, n, value[j]);
         if (from != value[j] && n == TILE) { /* a constant size */
             memcpy(value[j], from, sizeof value[j]);
         } else if (from != value[j]) {
@@ -224,32 +228,36 @@ static void values(const struct vv_attend_heads *h, const struct chunk *c) {
     }
 }
 
-/* Entries of CHUNK keys from `first` on, without a division for each; beyond the run's end any. */
-static void find_entries(const struct vv_attend_run *run, size_t first, size_t *entry) {
+/* Where CHUNK keys from `first` on lie, without a division for each; beyond the run's end any. */
+static void find_keys(const struct vv_attend_run *run, size_t first, struct place *at) {
     size_t listed = run->blocks * run->ratio, block = first / run->ratio,
-           token = first % run->ratio;
+           token = first % run->ratio, entry = 0;
     for (size_t j = 0; j < CHUNK; j++) {
         size_t i = first + j;
+        if (i < run->count && vv_attend_owns(run, i)) {
+            at[j].k = at[j].v = vv_attend_own(run, i);
+            continue;
+        }
         if (i < listed) {
-            entry[j] = (size_t)run->block[block] * run->ratio + token;
+            entry = (size_t)run->block[block] * run->ratio + token;
             token++;
             block += token == run->ratio;
             token = token == run->ratio ? 0 : token;
         } else if (i < run->count) {
-            entry[j] = run->next + (i - listed);
-        } else {
-            entry[j] = j > 0 ? entry[j - 1] : 0;
+            entry = vv_attend_entry(run, i);
         }
+        at[j] = (struct place){run->k + entry * run->k_stride, run->v + entry * run->v_stride};
     }
 }
 
 static int attend_run(const struct vv_attend_heads *h, const struct vv_attend_run *run, float *m,
                       float *l) {
     struct chunk c = {.run = run};
-    find_entries(run, 0, c.entry);
+    find_keys(run, 0, c.at);
     for (c.first = 0; c.first < run->count; c.first += c.count) {
         c.offset = (run->slot + c.first) % CHUNK;
         c.count = run->count - c.first < CHUNK - c.offset ? run->count - c.first : CHUNK - c.offset;
+        c.held = !run->own ? c.count : run->held > c.first ? run->held - c.first : 0;
         scores(h, &c);
         for (size_t head = 0; head < h->heads; head++) {
             float m_c, l_c = chunk_softmax(c.p[head], c.offset, c.count, h->scale, &m_c);
@@ -258,9 +266,9 @@ static int attend_run(const struct vv_attend_heads *h, const struct vv_attend_ru
             }
             merge(m + head, l + head, m_c, l_c, c.a + head, c.b + head);
         }
-        find_entries(run, c.first + c.count, c.ahead);
+        find_keys(run, c.first + c.count, c.ahead);
         values(h, &c);
-        memcpy(c.entry, c.ahead, sizeof c.entry);
+        memcpy(c.at, c.ahead, sizeof c.at);
     }
     return VV_OK;
 }

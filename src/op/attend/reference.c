@@ -8,6 +8,21 @@ static float element(const uint8_t *entry, int type, size_t i) {
                                : ((const float *)(const void *)entry)[i];
 }
 
+/* Where key i of a run, or its value, lies. */
+struct place {
+    const uint8_t *at;
+    int type;
+};
+
+static struct place place_of(const struct vv_attend_run *run, size_t i, bool value) {
+    if (vv_attend_owns(run, i)) {
+        return (struct place){vv_attend_own(run, i), VV_TYPE_F32};
+    }
+    size_t entry = vv_attend_entry(run, i);
+    return value ? (struct place){run->v + entry * run->v_stride, run->v_type}
+                 : (struct place){run->k + entry * run->k_stride, run->k_type};
+}
+
 /* dot(k, q): section 4 for a key of either type. */
 static float score(const uint8_t *k, int type, const float *q, size_t width) {
     float sum = 0.0f;
@@ -39,8 +54,8 @@ static int chunk(const struct vv_attend_heads *h, const struct vv_attend_run *ru
                  size_t count, const float *q, struct merged *s, float *o) {
     float p[VV_ATTEND_CHUNK], lane[VV_LANES] = {0}, m_c = -INFINITY, a, b;
     for (size_t j = 0; j < count; j++) {
-        const uint8_t *k = run->k + vv_attend_entry(run, first + j) * run->k_stride;
-        p[j] = score(k, run->k_type, q, h->width) * h->scale;
+        struct place k = place_of(run, first + j, false);
+        p[j] = score(k.at, k.type, q, h->width) * h->scale;
         m_c = fmaxf(m_c, p[j]);
     }
     for (size_t j = 0; j < count; j++) {
@@ -55,8 +70,8 @@ static int chunk(const struct vv_attend_heads *h, const struct vv_attend_run *ru
     for (size_t d = 0; d < h->width; d++) {
         float o_c = 0.0f;
         for (size_t j = 0; j < count; j++) {
-            const uint8_t *v = run->v + vv_attend_entry(run, first + j) * run->v_stride;
-            o_c = fmaf(p[j], element(v, run->v_type, d), o_c);
+            struct place v = place_of(run, first + j, true);
+            o_c = fmaf(p[j], element(v.at, v.type, d), o_c);
         }
         o[d] = fmaf(o_c, b, o[d] * a);
     }

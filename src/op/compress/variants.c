@@ -1,0 +1,67 @@
+#include "op/buffers.h"
+#include "op/compress/internal.h"
+
+size_t vv_compress_candidates(const struct vv_compress *a, size_t row, struct vv_candidate *to) {
+    int64_t position = a->window->position[row], ratio = (int64_t)a->ratio;
+    size_t channels = vv_compress_channels(a), n = 0;
+    size_t most = a->overlap && position >= ratio ? 2 * a->ratio : a->ratio;
+    int32_t at = (int32_t)row; /* the window's row of a position, backwards from the last one */
+    for (size_t distance = 0; distance < most; distance++) {
+        int64_t p = position - (int64_t)distance;
+        const float *held = at < 0 ? vv_state_at(&a->ring, a->window->slot[row], p) : NULL;
+        size_t half = a->overlap && distance < a->ratio ? a->width : 0;
+        struct vv_candidate *c = &to[most - 1 - n++];
+        c->k = (held ? held : a->k + (size_t)at * channels) + half;
+        c->g = (held ? held + channels : a->g + (size_t)at * channels) + half;
+        c->ape = a->ape + (size_t)(p % ratio) * channels + half;
+        at = at < 0 ? at : a->window->before[at];
+    }
+    return n;
+}
+
+static size_t units(const void *args) {
+    return vv_rows(((const struct vv_compress *)args)->rows);
+}
+
+static size_t buffers(const void *args, struct vv_buffer *out) {
+    const struct vv_compress *a = args;
+    size_t rows = vv_rows(a->rows), channels = vv_compress_channels(a);
+    if (out) {
+        out[0] = vv_reads(a->k, rows * channels * sizeof(float));
+        out[1] = vv_reads(a->g, rows * channels * sizeof(float));
+        out[2] = vv_reads_state(&a->ring);
+        out[3] = vv_reads(a->ape, a->ratio * channels * sizeof(float));
+        out[4] = vv_reads(a->norm, a->width * sizeof(float));
+        out[5] = vv_reads(a->turn, a->dims / 2 * sizeof(uint64_t));
+        out[6] = vv_updates(a->y, rows * a->width * sizeof(float)); /* written in part */
+    }
+    return 7;
+}
+
+/* Candidates of the rows that complete a block. */
+static size_t bytes(const void *args) {
+    const struct vv_compress *a = args;
+    size_t complete = 0, rows = vv_rows(a->rows), most = a->overlap ? 2 * a->ratio : a->ratio;
+    for (size_t r = 0; r < rows; r++) {
+        complete += vv_compress_completes(a, r);
+    }
+    return complete * (3 * most + 2) * a->width * sizeof(float);
+}
+
+static const struct vv_variant variants[] = {
+    {"compress/reference", VV_CPU_ANY, true, NULL, NULL, vv_compress_reference},
+    {"compress/portable", VV_CPU_ANY, true, NULL, NULL, vv_compress_portable},
+#if defined(__x86_64__)
+    {"compress/portable_avx2", VV_CPU_AVX2, true, NULL, NULL, vv_compress_portable_avx2},
+    {"compress/portable_avx512", VV_CPU_AVX512, true, NULL, NULL, vv_compress_portable_avx512},
+#endif
+    {0},
+};
+
+const struct vv_operation vv_compress = {
+    "compress", sizeof(struct vv_compress), units, buffers, NULL, variants, .bytes = bytes};
+
+static const struct vv_operation *const operations[] = {&vv_compress, NULL};
+
+const struct vv_operation_folder vv_folder_compress = {"compress", operations, vv_compress_check,
+                                                       vv_compress_bench};
