@@ -67,3 +67,25 @@ uint64_t vv_rotary_turn(double base, unsigned i, unsigned dims) {
     double rest = (turn.high - (double)whole) + turn.low;
     return whole + (uint64_t)(int64_t)floor(rest + 0.5);
 }
+
+/* Turns of pair i over the original context, i up to dims - 1: the base squared with twice the dims
+ * gives the same frequencies, and has so many. */
+static double turns(const struct vv_yarn *yarn, double base, unsigned i, unsigned dims) {
+    return (double)vv_rotary_turn(base * base, i, 2 * dims) * 0x1p-64 * yarn->original;
+}
+
+void vv_rotary_stretch(const struct vv_yarn *yarn, double base, unsigned dims, uint64_t *turn) {
+    unsigned low = 0, high = 0;
+    while (low + 1 < dims && turns(yarn, base, low + 1, dims) >= yarn->fast) {
+        low++;
+    }
+    while (high + 1 < dims && turns(yarn, base, high, dims) > yarn->slow) {
+        high++;
+    }
+    double span = high > low ? (double)(high - low) : 0.001;
+    for (unsigned i = 0; i < dims / 2; i++) {
+        double ramp = i > low ? fmin((double)(i - low) / span, 1.0) : 0.0;
+        double slowed = (double)turn[i] * ((1.0 - ramp) + ramp / yarn->factor);
+        turn[i] = ramp > 0.0 ? (uint64_t)(slowed + 0.5) : turn[i];
+    }
+}

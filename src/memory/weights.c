@@ -7,6 +7,16 @@
 
 enum { NAME_MAX_BYTES = 128, CHUNK = 1 << 20 };
 
+/* A printf name as text. */
+#define VV_NAME(text, name)                                                                        \
+    char text[NAME_MAX_BYTES];                                                                     \
+    do {                                                                                           \
+        va_list list_;                                                                             \
+        va_start(list_, name);                                                                     \
+        vsnprintf(text, sizeof text, name, list_);                                                 \
+        va_end(list_);                                                                             \
+    } while (0)
+
 /* Device memory that the weights own. */
 struct block {
     struct block *next;
@@ -114,11 +124,7 @@ static void mark(struct vv_weights *w, const struct vv_gguf_tensor *t) {
 }
 
 bool vv_weights_has(const struct vv_weights *weights, const char *name, ...) {
-    char text[NAME_MAX_BYTES];
-    va_list list;
-    va_start(list, name);
-    vsnprintf(text, sizeof text, name, list);
-    va_end(list);
+    VV_NAME(text, name);
     return find(weights, text) != NULL;
 }
 
@@ -243,11 +249,7 @@ static const float *vector(struct vv_weights *w, const struct vv_gguf_tensor *t,
 
 const float *vv_weights_vector(struct vv_weights *weights, size_t width, size_t rows,
                                const char *name, ...) {
-    char text[NAME_MAX_BYTES];
-    va_list list;
-    va_start(list, name);
-    vsnprintf(text, sizeof text, name, list);
-    va_end(list);
+    VV_NAME(text, name);
     const struct vv_gguf_tensor *t = need(weights, text);
     return t ? vector(weights, t, width, rows) : NULL;
 }
@@ -281,42 +283,101 @@ static bool place(struct vv_weights *w, struct handle *h, const struct vv_gguf_t
     return h->owned != NULL;
 }
 
-struct vv_weight *vv_weights_matrix(struct vv_weights *weights, size_t width, size_t rows,
-                                    size_t slices, const char *name, ...) {
-    char text[NAME_MAX_BYTES], scale[NAME_MAX_BYTES + 8];
-    va_list list;
-    va_start(list, name);
-    vsnprintf(text, sizeof text, name, list);
-    va_end(list);
-    const struct vv_gguf_tensor *t = need(weights, text);
-    if (!t || !right_shape(weights, t, width, rows, slices)) {
-        return NULL;
-    }
+/* The handle of a tensor whose shape was checked. */
+static struct vv_weight *handle(struct vv_weights *weights, const struct vv_gguf_tensor *t,
+                                const char *name, size_t rows, size_t slices) {
+    char scale[NAME_MAX_BYTES + 8];
     mark(weights, t);
     struct handle *h = calloc(1, sizeof *h);
-    char *copy = strdup(text);
+    char *copy = strdup(name);
     if (!h || !copy) {
         free(h);
         free(copy);
-        vv_weights_fail(weights, VV_ERROR_MEMORY, "no memory for the handle of \"%s\"", text);
+        vv_weights_fail(weights, VV_ERROR_MEMORY, "no memory for the handle of \"%s\"", name);
         return NULL;
     }
     h->next = weights->handles;
     weights->handles = h;
     uint64_t row_bytes = 0;
-    vv_type_bytes(t->type, width, &row_bytes);
+    vv_type_bytes(t->type, t->ne[0], &row_bytes);
     h->weight = (struct vv_weight){.name = copy,
                                    .type = t->type,
-                                   .width = width,
+                                   .width = (size_t)t->ne[0],
                                    .rows = rows,
                                    .slices = slices,
                                    .row_bytes = (size_t)row_bytes};
-    snprintf(scale, sizeof scale, "%s.scale", text);
+    snprintf(scale, sizeof scale, "%s.scale", name);
     const struct vv_gguf_tensor *s = vv_gguf_find_tensor(weights->file, scale);
     if (s) {
         h->weight.scale = vector(weights, s, slices, 1);
     }
     return weights->device && !place(weights, h, t) ? NULL : &h->weight;
+}
+
+struct vv_weight *vv_weights_matrix(struct vv_weights *weights, size_t width, size_t rows,
+                                    size_t slices, const char *name, ...) {
+    VV_NAME(text, name);
+    const struct vv_gguf_tensor *t = need(weights, text);
+    return t && right_shape(weights, t, width, rows, slices)
+               ? handle(weights, t, text, rows, slices)
+               : NULL;
+}
+
+struct vv_weight *vv_weights_blocks(struct vv_weights *weights, size_t width, size_t rows,
+                                    size_t slices, const char *name, ...) {
+    VV_NAME(text, name);
+    const struct vv_gguf_tensor *t = need(weights, text);
+    return t && right_shape(weights, t, width, rows * slices, 1)
+               ? handle(weights, t, text, rows, slices)
+               : NULL;
+}
+
+/* ---- integers ---- */
+
+static const int32_t *integers(struct vv_weights *w, const struct vv_gguf_tensor *t, size_t below) {
+    void *temporary;
+    const uint8_t *from = host_bytes(w, t, &temporary);
+    const int32_t *at = NULL;
+    bool good = from != NULL;
+    for (uint64_t i = 0; good && i < t->elements; i++) {
+        int32_t value;
+        memcpy(&value, from + i * sizeof value, sizeof value);
+        if (value < 0 || (size_t)value >= below) {
+            vv_weights_fail(w, VV_ERROR_INVALID,
+                            "%s: element %llu of the tensor \"%s\" is %d, which is not between 0 "
+                            "and %zu; the file is damaged",
+                            vv_gguf_path(w->file, t->shard), (unsigned long long)i, t->name, value,
+                            below - 1);
+            good = false;
+        }
+    }
+    if (good) {
+        at = vv_weights_constant(w, from, t->bytes);
+    }
+    free(temporary);
+    return at;
+}
+
+const int32_t *vv_weights_integers(struct vv_weights *weights, size_t width, size_t rows,
+                                   size_t below, const char *name, ...) {
+    VV_NAME(text, name);
+    const struct vv_gguf_tensor *t = need(weights, text);
+    if (!t) {
+        return NULL;
+    }
+    if (t->ne[0] != width || t->ne[1] != rows || t->elements != width * rows) {
+        wrong_shape(weights, t, width, rows, 1);
+        return NULL;
+    }
+    if (t->type != VV_TYPE_I32) {
+        vv_weights_fail(weights, VV_ERROR_UNSUPPORTED,
+                        "%s: the tensor \"%s\" has the type %s where whole numbers (I32) are "
+                        "needed; get a file whose converter left it alone",
+                        vv_gguf_path(weights->file, t->shard), t->name, vv_type_name(t->type));
+        return NULL;
+    }
+    mark(weights, t);
+    return weights->device ? integers(weights, t, below) : NULL;
 }
 
 int vv_weights_pack(struct vv_weights *weights, struct vv_weight *weight,

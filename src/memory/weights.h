@@ -22,6 +22,15 @@ bool vv_weights_has(const struct vv_weights *weights, const char *name, ...) VV_
 struct vv_weight *vv_weights_matrix(struct vv_weights *weights, size_t width, size_t rows,
                                     size_t slices, const char *name, ...) VV_PRINTF(5, 6);
 
+/* The same of a matrix [slices · rows][width] whose blocks of `rows` are taken for slices. */
+struct vv_weight *vv_weights_blocks(struct vv_weights *weights, size_t width, size_t rows,
+                                    size_t slices, const char *name, ...) VV_PRINTF(5, 6);
+
+/* An I32 tensor [rows][width] of numbers below `below`, on the device; NULL without a device or
+ * after a failure. */
+const int32_t *vv_weights_integers(struct vv_weights *weights, size_t width, size_t rows,
+                                   size_t below, const char *name, ...) VV_PRINTF(5, 6);
+
 /* A small tensor [rows][width] in any format, decoded to floats on the device; NULL without a
  * device or after a failure. */
 const float *vv_weights_vector(struct vv_weights *weights, size_t width, size_t rows,

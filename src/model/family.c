@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-extern const struct vv_family vv_family_qwen4exp;
+extern const struct vv_family vv_family_qwen4exp, vv_family_deepseek4;
 
-static const struct vv_family *const families[] = {&vv_family_qwen4exp};
+static const struct vv_family *const families[] = {&vv_family_qwen4exp, &vv_family_deepseek4};
 
 enum { FAMILIES = sizeof families / sizeof *families };
 

@@ -136,6 +136,19 @@ void vv_keep(struct vv_forward *f, const void *from, size_t stride,
     vv_program_add(f->program, &vv_cache_write, &args, text);
 }
 
+void vv_keep_streams(struct vv_forward *f, const float *x, size_t width,
+                     const struct vv_window *window, int32_t shift,
+                     const struct vv_state_view *part, const char *what, ...) {
+    VV_TEXT(text, what);
+    struct vv_cache_write args = {.from = x,
+                                  .row_stride = width,
+                                  .to = *part,
+                                  .window = window,
+                                  .rows = {&window->rows, 1},
+                                  .shift = shift};
+    vv_program_add(f->program, &vv_cache_write, &args, text);
+}
+
 void vv_gather_outputs(struct vv_forward *f, const float *from, size_t width, float *to,
                        const char *what, ...) {
     VV_TEXT(text, what);

@@ -105,6 +105,11 @@ void vv_embedding(struct vv_forward *f, struct vv_weight *table, float *x, size_
 void vv_keep(struct vv_forward *f, const void *from, size_t stride,
              const struct vv_state_view *part, const char *what, ...) VV_PRINTF(5, 6);
 
+/* Keeps streams that the draft block's later rows start from, `shift` positions on. */
+void vv_keep_streams(struct vv_forward *f, const float *x, size_t width,
+                     const struct vv_window *window, int32_t shift,
+                     const struct vv_state_view *part, const char *what, ...) VV_PRINTF(7, 8);
+
 /* to = the rows of `from` whose logits are wanted. */
 void vv_gather_outputs(struct vv_forward *f, const float *from, size_t width, float *to,
                        const char *what, ...) VV_PRINTF(5, 6);

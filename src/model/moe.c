@@ -4,25 +4,26 @@
 #include "op/route/contract.h"
 #include "op/swiglu/contract.h"
 
-struct vv_moe_weights vv_moe_bind(struct vv_weights *w, const struct vv_moe_sizes *s, size_t i) {
+struct vv_moe_weights vv_moe_bind(struct vv_weights *w, const struct vv_moe_sizes *s,
+                                  const char *prefix) {
     struct vv_moe_weights m = {
-        .router = vv_weights_matrix(w, s->width, s->experts, 1, "blk.%zu.ffn_gate_inp", i),
-        .fused = vv_weights_has(w, "blk.%zu.ffn_gate_up_exps", i),
+        .router = vv_weights_matrix(w, s->width, s->experts, 1, "%s.ffn_gate_inp", prefix),
+        .fused = vv_weights_has(w, "%s.ffn_gate_up_exps", prefix),
     };
     if (m.fused) { /* gate rows first */
         m.gate = m.up = vv_weights_matrix(w, s->width, 2 * s->expert_width, s->experts,
-                                          "blk.%zu.ffn_gate_up_exps", i);
+                                          "%s.ffn_gate_up_exps", prefix);
     } else {
         m.gate =
-            vv_weights_matrix(w, s->width, s->expert_width, s->experts, "blk.%zu.ffn_gate_exps", i);
+            vv_weights_matrix(w, s->width, s->expert_width, s->experts, "%s.ffn_gate_exps", prefix);
         m.up =
-            vv_weights_matrix(w, s->width, s->expert_width, s->experts, "blk.%zu.ffn_up_exps", i);
+            vv_weights_matrix(w, s->width, s->expert_width, s->experts, "%s.ffn_up_exps", prefix);
     }
     m.down =
-        vv_weights_matrix(w, s->expert_width, s->width, s->experts, "blk.%zu.ffn_down_exps", i);
-    m.shared_gate = vv_weights_matrix(w, s->width, s->shared_width, 1, "blk.%zu.ffn_gate_shexp", i);
-    m.shared_up = vv_weights_matrix(w, s->width, s->shared_width, 1, "blk.%zu.ffn_up_shexp", i);
-    m.shared_down = vv_weights_matrix(w, s->shared_width, s->width, 1, "blk.%zu.ffn_down_shexp", i);
+        vv_weights_matrix(w, s->expert_width, s->width, s->experts, "%s.ffn_down_exps", prefix);
+    m.shared_gate = vv_weights_matrix(w, s->width, s->shared_width, 1, "%s.ffn_gate_shexp", prefix);
+    m.shared_up = vv_weights_matrix(w, s->width, s->shared_width, 1, "%s.ffn_up_shexp", prefix);
+    m.shared_down = vv_weights_matrix(w, s->shared_width, s->width, 1, "%s.ffn_down_shexp", prefix);
     return m;
 }
 

@@ -16,9 +16,9 @@ struct vv_moe_weights {
     float limit, shared_limit; /* of the values that silu joins; 0: none */
 };
 
-/* Asks for `blk.N.ffn_*`, the router's matrix included. */
+/* Asks for `PREFIX.ffn_*` ("blk.3"), the router's matrix included. */
 struct vv_moe_weights vv_moe_bind(struct vv_weights *weights, const struct vv_moe_sizes *sizes,
-                                  size_t layer);
+                                  const char *prefix);
 
 /* The buffers of a pass, which all layers share. */
 struct vv_moe {

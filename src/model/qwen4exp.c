@@ -559,16 +559,10 @@ static void buffers(struct pass *p) {
     p->shared_router = vv_row_floats(f, 1);
 }
 
-/* Streams that the draft block's later rows start from, `shift` positions on. */
 static void keep_streams(struct pass *p, const float *x, const struct vv_window *window,
                          int32_t shift) {
-    struct vv_cache_write args = {.from = x,
-                                  .row_stride = wide(p->g),
-                                  .to = *state(p, p->map->wide),
-                                  .window = window,
-                                  .rows = {&window->rows, 1},
-                                  .shift = shift};
-    vv_step(p->f, &vv_cache_write, &args, "blk.%zu.nextn.hidden", p->g->layers);
+    vv_keep_streams(p->f, x, wide(p->g), window, shift, state(p, p->map->wide),
+                    "blk.%zu.nextn.hidden", p->g->layers);
 }
 
 static void trunk(const void *geometry, const void *bound, struct vv_forward *f) {

@@ -60,8 +60,10 @@ struct vv_moe_sizes qwen4exp_moe_sizes(const struct qwen4exp *g) {
 
 static struct moe moe(const struct qwen4exp *g, struct vv_weights *w, size_t i) {
     struct vv_moe_sizes sizes = qwen4exp_moe_sizes(g);
+    char prefix[32];
+    snprintf(prefix, sizeof prefix, "blk.%zu", i);
     return (struct moe){
-        .experts = vv_moe_bind(w, &sizes, i),
+        .experts = vv_moe_bind(w, &sizes, prefix),
         .shared_router = vv_weights_matrix(w, g->width, 1, 1, "blk.%zu.ffn_gate_inp_shexp", i),
     };
 }
