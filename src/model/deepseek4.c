@@ -6,6 +6,7 @@
 #include "model/deepseek4.h"
 #include "gguf/types.h"
 #include "op/attend_window/contract.h"
+#include "op/cache_round/contract.h"
 #include "op/cache_write/contract.h"
 #include "op/compress/contract.h"
 #include "op/experts/contract.h"
@@ -16,6 +17,7 @@
 #include "op/mtp_wide/contract.h"
 #include "op/rms_norm/contract.h"
 #include "op/rope_pairs/contract.h"
+#include "op/round_half/contract.h"
 #include "op/sinkhorn/contract.h"
 #include "op/top_k/contract.h"
 
@@ -44,6 +46,7 @@ struct pass {
     float *q, *kv;
     float *pool_k, *pool_gate, *pooled; /* [rows][channels] twice, [rows][head_width] */
     float *index_q, *index_weight, *index_key, *score;
+    uint8_t *index_codes; /* index_q in four bits; NULL: the cache is not rounded */
     int32_t *list, *listed;
     struct vv_input attended;       /* [rows][groups][heads / groups · head_width] */
     struct vv_input grouped;        /* [rows][groups][group_rank] */
@@ -130,10 +133,10 @@ static void write_streams(struct pass *p, const char *what, size_t layer) {
 
 /* ---- 3.4 compressor ---- */
 
-/* Rows of `width` values of the blocks that end in the window, into `row` and the state. */
+/* Rows of `width` values of the blocks that end in the window. */
 static void compress(struct pass *p, const struct deepseek4_compressor *w,
                      const struct vv_planes *a, size_t width, float *row, size_t ring,
-                     size_t pooled, const char *what, size_t layer) {
+                     const char *what, size_t layer) {
     const struct deepseek4 *g = p->g;
     struct vv_forward *f = p->f;
     struct vv_rows rows = vv_all_rows(f, 1);
@@ -162,16 +165,52 @@ static void compress(struct pass *p, const struct deepseek4_compressor *w,
                                   .rows = rows,
                                   .second = p->pool_gate};
     vv_step(f, &vv_cache_write, &keep, "blk.%zu.%s", layer, what);
-    struct vv_cache_write store = {.from = row,
-                                   .row_stride = width,
-                                   .to = *state(p, pooled),
-                                   .window = f->window,
-                                   .rows = rows,
-                                   .every = (int32_t)ratio};
-    vv_step(f, &vv_cache_write, &store, "blk.%zu.%s", layer, what);
+}
+
+/* Rows that were pooled become part of the state. */
+static void store(struct pass *p, const float *row, size_t width, size_t part, const char *what,
+                  size_t layer) {
+    struct vv_cache_write args = {.from = row,
+                                  .row_stride = width,
+                                  .to = *state(p, part),
+                                  .window = p->f->window,
+                                  .rows = vv_all_rows(p->f, 1),
+                                  .every = (int32_t)p->g->ratio[layer]};
+    vv_step(p->f, &vv_cache_write, &args, "blk.%zu.%s", layer, what);
+}
+
+/* 3.3.2: what isn't rotated of rows that are kept, as the weights were trained with it. */
+static void round_rows(struct pass *p, float *row, size_t ratio, const char *what, size_t layer) {
+    const struct deepseek4 *g = p->g;
+    struct vv_round_fp8 args = {.x = row,
+                                .stride = g->head_width,
+                                .width = g->head_width - g->rotated,
+                                .ratio = ratio,
+                                .window = p->f->window,
+                                .rows = vv_all_rows(p->f, 1)};
+    if (p->f->rounded_cache && args.width > 0) {
+        vv_step(p->f, &vv_round_fp8, &args, "blk.%zu.%s_round", layer, what);
+    }
 }
 
 /* ---- 3.5 indexer ---- */
+
+/* 3.3.3: index vectors, `heads` a row, to four bits; those of blocks go to the state. */
+static void round_vectors(struct pass *p, const float *x, size_t heads, uint8_t *y, size_t part,
+                          const char *what, size_t layer) {
+    struct vv_round_fp4 args = {.x = x,
+                                .stride = heads * p->g->index_width,
+                                .heads = heads,
+                                .width = p->g->index_width,
+                                .y = y,
+                                .ratio = y ? 1 : p->g->ratio[layer],
+                                .window = p->f->window,
+                                .rows = vv_all_rows(p->f, 1)};
+    if (!y) {
+        args.to = *state(p, part);
+    }
+    vv_step(p->f, &vv_round_fp4, &args, "blk.%zu.%s_round", layer, what);
+}
 
 static void indexer(struct pass *p, const struct deepseek4_attention *w, const struct vv_planes *qr,
                     const struct vv_planes *a, size_t layer) {
@@ -182,10 +221,17 @@ static void indexer(struct pass *p, const struct deepseek4_attention *w, const s
     vv_product(f, qr, rows, w->index_q, p->index_q, "blk.%zu.indexer.attn_q_b", layer);
     rotate(p, p->index_q, g->index_heads, g->index_width, false, "indexer.q", layer);
     vv_product(f, a, rows, w->index_weight, p->index_weight, "blk.%zu.indexer.proj", layer);
-    compress(p, &w->index, a, g->index_width, p->index_key, p->map->layer[layer].index, indexed,
+    compress(p, &w->index, a, g->index_width, p->index_key, p->map->layer[layer].index,
              "indexer_compressor", layer);
+    if (f->rounded_cache) {
+        round_vectors(p, p->index_q, g->index_heads, p->index_codes, 0, "indexer.q", layer);
+        round_vectors(p, p->index_key, 1, NULL, indexed, "indexer_compressor", layer);
+    } else {
+        store(p, p->index_key, g->index_width, indexed, "indexer_compressor", layer);
+    }
     struct vv_index_score score = {
-        .q = p->index_q,
+        .q = f->rounded_cache ? (const void *)p->index_codes : p->index_q,
+        .q_type = f->rounded_cache ? VV_TYPE_MXFP4 : VV_TYPE_F32,
         .pooled = *state(p, indexed),
         .weight = p->index_weight,
         .score = p->score,
@@ -197,7 +243,7 @@ static void indexer(struct pass *p, const struct deepseek4_attention *w, const s
         .scale = (float)(1 / sqrt((double)g->index_heads * (double)g->index_width)),
         .window = f->window,
         .rows = rows};
-    vv_step(f, &vv_index_score, &score, "blk.%zu.indexer.score", layer);
+    vv_step(f, vv_index_score_by(f->index_score), &score, "blk.%zu.indexer.score", layer);
     struct vv_top_k top = {.score = p->score,
                            .stride = stride,
                            .ratio = DEEPSEEK4_CSA,
@@ -266,6 +312,7 @@ static void attention(struct pass *p, const struct deepseek4_attention *w, size_
     struct vv_forward *f = p->f;
     struct vv_rows rows = vv_all_rows(f, 1);
     size_t ratio = g->ratio[layer];
+    const struct vv_state_view *newest = state(p, p->map->layer[layer].newest);
     struct vv_weight *readers[] = {w->q_a,     w->kv,         w->pooled.k,    w->pooled.gate,
                                    w->index.k, w->index.gate, w->index_weight};
     struct vv_planes a = vv_prepare(f, &p->s.a, readers, 7, "blk.%zu.attn_norm", layer);
@@ -279,17 +326,23 @@ static void attention(struct pass *p, const struct deepseek4_attention *w, size_
     rotate(p, p->q, g->heads, g->head_width, false, "attn_q_b", layer);
     norm(p, p->kv, p->kv, rows, 1, g->head_width, w->kv_norm, "attn_kv", layer);
     rotate(p, p->kv, 1, g->head_width, false, "attn_kv", layer);
+    round_rows(p, p->kv, 1, "attn_kv", layer);
+    if (newest->type == VV_TYPE_F16) {
+        struct vv_round_half half = {p->kv, g->head_width, rows};
+        vv_step(f, &vv_round_half, &half, "blk.%zu.attn_kv", layer);
+    }
     if (ratio > 0) {
         compress(p, &w->pooled, &a, g->head_width, p->pooled, p->map->layer[layer].pool,
-                 p->map->layer[layer].pooled, "attn_compressor", layer);
+                 "attn_compressor", layer);
+        round_rows(p, p->pooled, ratio, "attn_compressor", layer);
+        store(p, p->pooled, g->head_width, p->map->layer[layer].pooled, "attn_compressor", layer);
         vv_observe(f, p->pooled, VV_TYPE_F32, g->head_width, "pooled.%zu", layer);
     }
     if (ratio == DEEPSEEK4_CSA) {
         indexer(p, w, &qr, &a, layer);
     }
     attend(p, w, layer);
-    vv_keep(f, p->kv, g->head_width, state(p, p->map->layer[layer].newest), "blk.%zu.attn_kv",
-            layer);
+    vv_keep(f, p->kv, g->head_width, newest, "blk.%zu.attn_kv", layer);
     output(p, w, layer);
 }
 
@@ -368,6 +421,10 @@ static void attention_buffers(struct pass *p) {
     p->pooled = vv_row_floats(f, g->head_width);
     p->index_q = vv_row_floats(f, g->index_heads * g->index_width);
     p->index_weight = vv_row_floats(f, g->index_heads);
+    if (f->rounded_cache) {
+        size_t row = g->index_heads * vv_state_entry_bytes(VV_TYPE_MXFP4, g->index_width);
+        p->index_codes = vv_program_memory(f->program, f->rows * row);
+    }
     p->index_key = vv_row_floats(f, g->index_width);
     p->score = vv_row_floats(f, f->context / DEEPSEEK4_CSA + 1);
     p->list = vv_row_integers(f, g->keep);
@@ -497,7 +554,8 @@ static void facts(const void *geometry, struct vv_model_facts *facts) {
                                      .context = g->context,
                                      .width = g->width,
                                      .streams = g->streams,
-                                     .stop_count = g->stops.count};
+                                     .stop_count = g->stops.count,
+                                     .rounded_cache = true};
     memcpy(facts->stop, g->stops.id, sizeof facts->stop);
 }
 

@@ -1,13 +1,14 @@
 /* Metadata of a `deepseek4` file: read, range-checked, held against each other. */
 #include "base/rotary.h"
 #include "model/deepseek4.h"
+#include "op/cache_round/contract.h"
 #include "op/sinkhorn/contract.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SQRT_SOFTPLUS = 4, SPAN_MAX = 1 << 20 };
+enum { SQRT_SOFTPLUS = 4, SPAN_MAX = 1 << 20, FP4_BLOCK = 32 };
 
 static void widths(struct vv_metadata *m, struct deepseek4 *g) {
     g->mtp_layers = vv_number_or(m, "nextn_predict_layers", 0, 1, 0);
@@ -65,6 +66,10 @@ static void kinds(struct vv_metadata *m, struct deepseek4 *g) {
     g->index_heads = vv_number(m, "attention.indexer.head_count", 1, VV_COUNT_MAX);
     g->index_width = vv_number(m, "attention.indexer.key_length", 1, VV_COUNT_MAX);
     g->keep = vv_number(m, "attention.indexer.top_k", 1, VV_COUNT_MAX);
+    if (g->index_width < FP4_BLOCK || g->index_width > VV_FP4_WIDTH_MAX ||
+        (g->index_width & (g->index_width - 1)) != 0) {
+        vv_refuse_key(m, "attention.indexer.key_length", "must be a power of two from 32 to 512");
+    }
     if (g->rotated > g->index_width) {
         vv_refuse_key(m, "attention.indexer.key_length", "is less than rope.dimension_count");
     }

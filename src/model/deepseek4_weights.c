@@ -189,8 +189,11 @@ static size_t walk(const struct deepseek4 *g, const struct vv_state_options *opt
         if (ratio == DEEPSEEK4_CSA) {
             map->layer[i].index =
                 vv_declare(d, pool(ratio, g->index_width), "blk.%zu.index_pool", i);
-            map->layer[i].indexed = vv_declare(d, vv_rows_part(VV_TYPE_F32, g->index_width, ratio),
-                                               "blk.%zu.index_pooled", i);
+            map->layer[i].indexed =
+                vv_declare(d,
+                           vv_rows_part(options->rounded_cache ? VV_TYPE_MXFP4 : VV_TYPE_F32,
+                                        g->index_width, ratio),
+                           "blk.%zu.index_pooled", i);
         }
     }
     if (options->mtp && g->mtp_layers > 0) {
