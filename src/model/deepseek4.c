@@ -143,21 +143,21 @@ static void compress(struct pass *p, const struct deepseek4_compressor *w,
     size_t ratio = g->ratio[layer];
     vv_product(f, a, rows, w->k, p->pool_k, "blk.%zu.%s_kv", layer, what);
     vv_product(f, a, rows, w->gate, p->pool_gate, "blk.%zu.%s_gate", layer, what);
-    struct vv_compress args = {.k = p->pool_k,
-                               .g = p->pool_gate,
-                               .ring = *state(p, ring),
-                               .ape = w->ape,
-                               .norm = w->norm,
-                               .turn = p->w->turn_stretched,
-                               .y = row,
-                               .window = f->window,
-                               .rows = rows,
-                               .ratio = ratio,
-                               .width = width,
-                               .dims = g->rotated,
-                               .eps = g->eps,
-                               .overlap = ratio == DEEPSEEK4_CSA};
-    vv_step(f, &vv_compress, &args, "blk.%zu.%s", layer, what);
+    struct vv_compress_rows args = {.k = p->pool_k,
+                                    .g = p->pool_gate,
+                                    .ring = *state(p, ring),
+                                    .ape = w->ape,
+                                    .norm = w->norm,
+                                    .turn = p->w->turn_stretched,
+                                    .y = row,
+                                    .window = f->window,
+                                    .rows = rows,
+                                    .ratio = ratio,
+                                    .width = width,
+                                    .dims = g->rotated,
+                                    .eps = g->eps,
+                                    .overlap = ratio == DEEPSEEK4_CSA};
+    vv_step(f, &vv_compress_rows, &args, "blk.%zu.%s", layer, what);
     struct vv_cache_write keep = {.from = p->pool_k,
                                   .row_stride = w->k->rows,
                                   .to = *state(p, ring),

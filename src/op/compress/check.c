@@ -49,7 +49,7 @@ struct shape {
 
 /* A case: k and g of all positions, [slot][position][channels], and a window at their end. */
 struct story {
-    struct vv_compress args;
+    struct vv_compress_rows args;
     float *k, *g;
     size_t length; /* positions a slot, at most */
 };
@@ -86,7 +86,7 @@ static struct story *new_story(struct vv_check *check, size_t slots, size_t leng
 
 /* Rows and ring as they are when a window begins. */
 static void enter_window(struct vv_check *check, struct story *s, struct vv_window *w) {
-    struct vv_compress *a = &s->args;
+    struct vv_compress_rows *a = &s->args;
     size_t channels = vv_compress_channels(a), rows = (size_t)w->rows, bytes = channels * 4;
     int64_t back = (int64_t)(a->overlap ? 2 * a->ratio : a->ratio);
     float *k = vv_check_floats(check, rows * channels),
@@ -114,7 +114,7 @@ static void enter_window(struct vv_check *check, struct story *s, struct vv_wind
 
 /* One channel of block b before the norm. */
 static double pooled(const struct story *s, int32_t slot, int64_t b, size_t d, enum reading how) {
-    const struct vv_compress *a = &s->args;
+    const struct vv_compress_rows *a = &s->args;
     int64_t ratio = (int64_t)a->ratio, first = b * ratio;
     size_t channels = vv_compress_channels(a);
     bool before = a->overlap && how != NO_BLOCK_BEFORE;
@@ -138,7 +138,7 @@ static double pooled(const struct story *s, int32_t slot, int64_t b, size_t d, e
     return y / sum;
 }
 
-static void norm(const struct vv_compress *a, double *y, enum reading how) {
+static void norm(const struct vv_compress_rows *a, double *y, enum reading how) {
     double squares = 0;
     for (size_t i = 0; i < a->width; i++) {
         squares += y[i] * y[i] / (double)a->width;
@@ -148,7 +148,7 @@ static void norm(const struct vv_compress *a, double *y, enum reading how) {
     }
 }
 
-static void turn(const struct vv_compress *a, int64_t b, double *y, enum reading how) {
+static void turn(const struct vv_compress_rows *a, int64_t b, double *y, enum reading how) {
     int64_t ratio = (int64_t)a->ratio;
     uint64_t position = (uint64_t)(how == LAST_POSITION  ? b * ratio + ratio - 1
                                    : how == ROW_POSITION ? b
@@ -176,7 +176,7 @@ static void oracle(const struct story *s, int32_t slot, int64_t b, enum reading 
     }
 }
 
-static bool applies(const struct vv_compress *a, enum reading how, bool first, bool later) {
+static bool applies(const struct vv_compress_rows *a, enum reading how, bool first, bool later) {
     switch (how) {
     case APE_BY_CANDIDATE:
     case HALVES_SWAPPED:
@@ -206,7 +206,7 @@ static bool applies(const struct vv_compress *a, enum reading how, bool first, b
 
 /* The window's complete blocks against every reading. */
 static void compare_with_oracle(struct vv_check *check, const struct story *s) {
-    const struct vv_compress *a = &s->args;
+    const struct vv_compress_rows *a = &s->args;
     const struct vv_window *w = a->window;
     size_t rows = (size_t)w->rows, n = 0;
     bool first = false, later = false;
@@ -239,7 +239,7 @@ static void check_case(struct vv_check *check, int32_t rows, int32_t sequences, 
     int32_t firsts[3] = {first, first / 2, 0};
     struct story *s = new_story(check, (size_t)sequences, (size_t)(first + rows), shape);
     enter_window(check, s, vv_check_window(check, rows, sequences, firsts, 10));
-    vv_check_variants(check, &vv_compress, &s->args,
+    vv_check_variants(check, &vv_compress_rows, &s->args,
                       "ratio %zu, %zu of %zu rotated%s, %d rows of %d sequences at %d", shape.ratio,
                       shape.dims, shape.width, shape.overlap ? ", overlap" : "", rows, sequences,
                       first);
@@ -254,7 +254,7 @@ static void check_windowing(struct vv_check *check, struct shape shape) {
     int32_t length = 3 * (int32_t)shape.ratio + 2;
     struct story *s = new_story(check, 1, (size_t)length, shape);
     size_t width = shape.width, bytes = width * sizeof(float);
-    for (const struct vv_variant *v = vv_compress.variants; v->name; v++) {
+    for (const struct vv_variant *v = vv_compress_rows.variants; v->name; v++) {
         if ((v->needs & ~vv_cpu_features()) != 0) {
             continue;
         }
@@ -299,7 +299,7 @@ static void published(struct vv_check *check) {
     s->args.norm = ones;
     s->args.eps = 0;
     enter_window(check, s, vv_check_window(check, 8, 1, NULL, 10));
-    vv_check_variants(check, &vv_compress, &s->args, "the published example");
+    vv_check_variants(check, &vv_compress_rows, &s->args, "the published example");
     for (size_t b = 0; b < 2; b++) {
         double size = sqrt((rows[b][0] * rows[b][0] + rows[b][1] * rows[b][1]) / 2);
         double want[2] = {rows[b][0] / size, rows[b][1] / size};
@@ -314,7 +314,7 @@ static void check_errors(struct vv_check *check) {
         struct story *s = new_story(check, 1, 8, (struct shape){4, 65, 64, true});
         at(s, s->k, 0, 6)[129] = bad[i];
         enter_window(check, s, vv_check_window(check, 8, 1, NULL, 10));
-        vv_check_refuses(check, &vv_compress, &s->args, VV_ERROR_NOT_FINITE, "a value of %g",
+        vv_check_refuses(check, &vv_compress_rows, &s->args, VV_ERROR_NOT_FINITE, "a value of %g",
                          (double)bad[i]);
         at(s, s->k, 0, 6)[129] = 1.0f;
         at(s, s->g, 0, 2)[64] = i < 2 ? bad[i] : -INFINITY;
@@ -324,7 +324,7 @@ static void check_errors(struct vv_check *check) {
             at(s, s->g, 0, (int64_t)c)[129] = -INFINITY;
         }
         enter_window(check, s, vv_check_window(check, 8, 1, NULL, 10));
-        vv_check_refuses(check, &vv_compress, &s->args, VV_ERROR_NOT_FINITE, "a gate of %g",
+        vv_check_refuses(check, &vv_compress_rows, &s->args, VV_ERROR_NOT_FINITE, "a gate of %g",
                          i < 2 ? (double)bad[i] : -(double)INFINITY);
         vv_check_reset(check);
     }

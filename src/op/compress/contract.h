@@ -27,7 +27,7 @@
 
 enum { VV_COMPRESS_MOST = 256 }; /* candidates */
 
-struct vv_compress {
+struct vv_compress_rows {
     const float *k, *g;        /* [rows][channels] */
     struct vv_state_view ring; /* F32: [2][channels], k then g, of as many earlier positions as
                                 * there are candidates but one */
@@ -43,4 +43,4 @@ struct vv_compress {
     bool overlap;
 };
 
-extern const struct vv_operation vv_compress;
+extern const struct vv_operation vv_compress_rows;

@@ -3,11 +3,11 @@
 #include "op/compress/contract.h"
 #include "registry/check.h"
 
-static inline size_t vv_compress_channels(const struct vv_compress *a) {
+static inline size_t vv_compress_channels(const struct vv_compress_rows *a) {
     return a->overlap ? 2 * a->width : a->width;
 }
 
-static inline bool vv_compress_completes(const struct vv_compress *a, size_t row) {
+static inline bool vv_compress_completes(const struct vv_compress_rows *a, size_t row) {
     return ((size_t)a->window->position[row] + 1) % a->ratio == 0;
 }
 
@@ -17,7 +17,7 @@ struct vv_candidate {
 };
 
 /* The candidates of a row that completes a block, ascending in position; returns how many. */
-size_t vv_compress_candidates(const struct vv_compress *a, size_t row,
+size_t vv_compress_candidates(const struct vv_compress_rows *a, size_t row,
                               struct vv_candidate *to /* [VV_COMPRESS_MOST] */);
 
 int vv_compress_reference(const void *args, size_t begin, size_t end);

@@ -29,7 +29,7 @@ static void pool(const struct vv_candidate *c, size_t count, size_t at, size_t n
     }
 }
 
-static void rotate(const struct vv_compress *a, uint64_t position, float *x) {
+static void rotate(const struct vv_compress_rows *a, uint64_t position, float *x) {
     for (size_t i = 0; i < a->dims; i += 2) {
         float even = x[i], odd = x[i + 1], s, c;
         vv_sincos_turn(position * a->turn[i / 2], &s, &c);
@@ -39,7 +39,7 @@ static void rotate(const struct vv_compress *a, uint64_t position, float *x) {
 }
 
 int VV_ISA(vv_compress_portable)(const void *args, size_t begin, size_t end) {
-    const struct vv_compress *a = args;
+    const struct vv_compress_rows *a = args;
     for (size_t row = begin; row < end; row++) {
         struct vv_candidate candidate[VV_COMPRESS_MOST];
         float *y = a->y + row * a->width;

@@ -24,7 +24,7 @@ static void rotate(float *x, size_t dims, const uint64_t *turn, uint64_t positio
 }
 
 int vv_compress_reference(const void *args, size_t begin, size_t end) {
-    const struct vv_compress *a = args;
+    const struct vv_compress_rows *a = args;
     for (size_t row = begin; row < end; row++) {
         struct vv_candidate candidate[VV_COMPRESS_MOST];
         float *y = a->y + row * a->width;

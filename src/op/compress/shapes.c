@@ -27,7 +27,7 @@ static void bench_shape(struct vv_bench *bench, size_t s, int32_t rows) {
     for (unsigned i = 0; i < DIMS / 2; i++) {
         turn[i] = vv_rotary_turn(160000, i, DIMS);
     }
-    const struct vv_compress a = {
+    const struct vv_compress_rows a = {
         .k = vv_check_normals(memory, n * channels),
         .g = vv_check_normals(memory, n * channels),
         .ring = {.base = (uint8_t *)vv_check_normals(memory, most * 2 * channels),
@@ -49,14 +49,14 @@ static void bench_shape(struct vv_bench *bench, size_t s, int32_t rows) {
         .eps = 1e-6f,
         .overlap = shapes[s].overlap};
     size_t blocks = (n + ratio - 1) / ratio;
-    vv_bench_case(bench, &vv_compress, &a, rows, shapes[s].name,
+    vv_bench_case(bench, &vv_compress_rows, &a, rows, shapes[s].name,
                   (struct vv_bench_work){25.0 * (double)(blocks * most * width), false});
 }
 
 void vv_compress_bench(struct vv_bench *bench) {
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
         for (size_t i = 0; vv_bench_rows(bench, i); i++) {
-            if (vv_bench_wants(bench, &vv_compress, shapes[s].name)) {
+            if (vv_bench_wants(bench, &vv_compress_rows, shapes[s].name)) {
                 bench_shape(bench, s, vv_bench_rows(bench, i));
             }
         }

@@ -1,7 +1,8 @@
 #include "op/buffers.h"
 #include "op/compress/internal.h"
 
-size_t vv_compress_candidates(const struct vv_compress *a, size_t row, struct vv_candidate *to) {
+size_t vv_compress_candidates(const struct vv_compress_rows *a, size_t row,
+                              struct vv_candidate *to) {
     int64_t position = a->window->position[row], ratio = (int64_t)a->ratio;
     size_t channels = vv_compress_channels(a), n = 0;
     size_t most = a->overlap && position >= ratio ? 2 * a->ratio : a->ratio;
@@ -20,11 +21,11 @@ size_t vv_compress_candidates(const struct vv_compress *a, size_t row, struct vv
 }
 
 static size_t units(const void *args) {
-    return vv_rows(((const struct vv_compress *)args)->rows);
+    return vv_rows(((const struct vv_compress_rows *)args)->rows);
 }
 
 static size_t buffers(const void *args, struct vv_buffer *out) {
-    const struct vv_compress *a = args;
+    const struct vv_compress_rows *a = args;
     size_t rows = vv_rows(a->rows), channels = vv_compress_channels(a);
     if (out) {
         out[0] = vv_reads(a->k, rows * channels * sizeof(float));
@@ -40,7 +41,7 @@ static size_t buffers(const void *args, struct vv_buffer *out) {
 
 /* Candidates of the rows that complete a block. */
 static size_t bytes(const void *args) {
-    const struct vv_compress *a = args;
+    const struct vv_compress_rows *a = args;
     size_t complete = 0, rows = vv_rows(a->rows), most = a->overlap ? 2 * a->ratio : a->ratio;
     for (size_t r = 0; r < rows; r++) {
         complete += vv_compress_completes(a, r);
@@ -58,10 +59,10 @@ static const struct vv_variant variants[] = {
     {0},
 };
 
-const struct vv_operation vv_compress = {
-    "compress", sizeof(struct vv_compress), units, buffers, NULL, variants, .bytes = bytes};
+const struct vv_operation vv_compress_rows = {
+    "compress", sizeof(struct vv_compress_rows), units, buffers, NULL, variants, .bytes = bytes};
 
-static const struct vv_operation *const operations[] = {&vv_compress, NULL};
+static const struct vv_operation *const operations[] = {&vv_compress_rows, NULL};
 
 const struct vv_operation_folder vv_folder_compress = {"compress", operations, vv_compress_check,
                                                        vv_compress_bench};
