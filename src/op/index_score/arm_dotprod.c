@@ -4,8 +4,8 @@
 
 typedef int32x4_t sums;
 
-static inline sums begin(int32_t c) {
-    return vdupq_n_s32(c);
+static inline sums begin(vv_lanes c) {
+    return (int32x4_t)c;
 }
 
 static inline sums multiply(sums s, vv_keys keys, int32_t q) {

@@ -7,8 +7,9 @@ typedef struct {
     int16x8_t low, high; /* of two keys each, four values side by side */
 } sums;
 
-static inline sums begin(int32_t c) {
-    return (sums){vdupq_n_s16((int16_t)c), vdupq_n_s16((int16_t)c)};
+static inline sums begin(vv_lanes c) {
+    (void)c; /* no bias, so 0 */
+    return (sums){vdupq_n_s16(0), vdupq_n_s16(0)};
 }
 
 static inline sums multiply(sums s, vv_keys keys, int32_t q) {

@@ -4,8 +4,8 @@
 
 typedef vv_lanes sums;
 
-static inline sums begin(int32_t c) {
-    return (sums){0} + c;
+static inline sums begin(vv_lanes c) {
+    return c;
 }
 
 static inline sums multiply(sums s, vv_keys keys, int32_t q) {

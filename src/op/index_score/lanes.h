@@ -5,11 +5,11 @@
  *
  * The file that includes this is one instruction set's. It defines
  *
- *     BIAS                    added to the codes of keys, which are then unsigned; or 0
- *     sums                    of products, 32-bit or in parts, VV_WIDTH keys side by side
- *     begin(c)                sums of c
- *     multiply(s, keys, q)    s plus the products of four values of each key and those in q
- *     finish(s)               the sums as floats
+ *     BIAS                  added to the codes of queries, which are then unsigned; or 0
+ *     sums                  of products, 32-bit or in parts, VV_WIDTH keys side by side
+ *     begin(c)              sums of the lanes of c
+ *     multiply(s, keys, q)  s plus the products of four values of each key and those in q
+ *     finish(s)             the sums as floats
  */
 #pragma once
 #include "op/index_score/internal.h"
@@ -23,14 +23,13 @@ enum { KEY_GROUPS = VV_INDEX_CHUNK / VV_WIDTH, BLOCKS_MAX = VV_INDEX_WIDTH_MAX /
 struct tile {
     size_t first, count;
     int32_t slot;
-    /* [group][width / 4][VV_WIDTH][4] and [group][blocks][VV_WIDTH] */
-    uint8_t codes[VV_INDEX_CHUNK * VV_INDEX_WIDTH_MAX];
-    float steps[VV_INDEX_CHUNK * BLOCKS_MAX];
+    uint8_t codes[VV_INDEX_CHUNK * VV_INDEX_WIDTH_MAX]; /* [group][width / 4][VV_WIDTH][4] */
+    float steps[VV_INDEX_CHUNK * BLOCKS_MAX];           /* [group][blocks][VV_WIDTH], as is: */
+    int32_t bias[VV_INDEX_CHUNK * BLOCKS_MAX]; /* what the queries' adds to a sum, negative */
 };
 
 struct query {
-    int8_t codes[VV_INDEX_WIDTH_MAX];
-    int32_t bias[BLOCKS_MAX]; /* what the keys' adds to a block's sum, negative */
+    uint8_t codes[VV_INDEX_WIDTH_MAX];
     float step[BLOCKS_MAX];
 };
 
@@ -39,32 +38,53 @@ static inline float step_of(const uint8_t *block) {
     return vv_from_bits(e < 2 ? 0x00200000u << e : (e - 1) << 23);
 }
 
+/* Entries of the table by sixteen four-bit numbers. */
+static inline vv_bytes16 look_up(vv_bytes16 table, vv_bytes16 at) {
+#ifdef __SSSE3__
+    return (vv_bytes16)_mm_shuffle_epi8((__m128i)table, (__m128i)at);
+#elif defined(__aarch64__)
+    return (vv_bytes16)vqtbl1q_u8((uint8x16_t)table, (uint8x16_t)at);
+#else
+    for (int i = 0; i < 16; i++) {
+        at[i] = table[at[i]];
+    }
+    return at;
+#endif
+}
+
 /* Doubled values, plus `bias`, of a block's 32 codes in their order. */
 static inline void unpack(const uint8_t *block, int bias, uint8_t *to) {
     vv_bytes16 n = vv_load_bytes(block + 1), table = vv_load_bytes(vv_e2m1_doubled) + (uint8_t)bias;
-    vv_bytes16 half[2] = {n & 15, n >> 4};
-    for (int i = 0; i < 2; i++) {
-#ifdef __SSSE3__
-        half[i] = (vv_bytes16)_mm_shuffle_epi8((__m128i)table, (__m128i)half[i]);
-#elif defined(__aarch64__)
-        half[i] = (vv_bytes16)vqtbl1q_u8((uint8x16_t)table, (uint8x16_t)half[i]);
-#else
-        for (int k = 0; k < 16; k++) {
-            half[i][k] = table[half[i][k]];
-        }
-#endif
-    }
-    memcpy(to, half, sizeof half);
+    vv_bytes16 low = look_up(table, n & 15), high = look_up(table, n >> 4);
+    memcpy(to, &low, sizeof low);
+    memcpy(to + sizeof low, &high, sizeof high);
 }
 
-static void put_key(const struct vv_index_score *a, const uint8_t *key, size_t lane, uint8_t *codes,
-                    float *steps) {
-    for (size_t b = 0; b < a->width / BLOCK; b++) {
+/* The sum of the doubled values of a block's codes, where there is a bias. */
+static inline int32_t sum_of(const uint8_t *block) {
+#ifdef __SSSE3__
+    vv_bytes16 n = vv_load_bytes(block + 1), table = vv_load_bytes(vv_e2m1_doubled) + 12;
+    vv_bytes16 both = look_up(table, n & 15) + look_up(table, n >> 4);
+    __m128i halves = _mm_sad_epu8((__m128i)both, _mm_setzero_si128());
+    return _mm_cvtsi128_si32(halves) + _mm_extract_epi16(halves, 4) - 32 * 12;
+#else
+    (void)block;
+    return 0; /* no bias here */
+#endif
+}
+
+/* Key number `lane` of the group. */
+static void put_key(const struct vv_index_score *a, const uint8_t *key, size_t group, size_t lane,
+                    struct tile *t) {
+    size_t blocks = a->width / BLOCK;
+    for (size_t b = 0; b < blocks; b++) {
+        size_t block = (group * blocks + b) * VV_WIDTH;
         uint8_t code[BLOCK];
-        unpack(key + b * BLOCK_BYTES, BIAS, code);
-        steps[b * VV_WIDTH + lane] = step_of(key + b * BLOCK_BYTES);
+        unpack(key + b * BLOCK_BYTES, 0, code);
+        t->steps[block + lane] = step_of(key + b * BLOCK_BYTES);
+        t->bias[block + lane] = BIAS ? -BIAS * sum_of(key + b * BLOCK_BYTES) : 0;
         for (size_t i = 0; i < BLOCK / 4; i++) {
-            memcpy(codes + ((b * BLOCK / 4 + i) * VV_WIDTH + lane) * 4, code + 4 * i, 4);
+            memcpy(t->codes + block * BLOCK + (i * VV_WIDTH + lane) * 4, code + 4 * i, 4);
         }
     }
 }
@@ -79,56 +99,61 @@ static void fill(const struct vv_index_score *a, int32_t slot, size_t first, siz
     t->count = count;
     t->slot = slot;
     for (size_t b = 0; b < VV_INDEX_CHUNK; b++) {
-        size_t entry = first + (b < count ? b : count - 1), group = b / VV_WIDTH;
-        put_key(a, vv_state_at(&a->pooled, slot, (int64_t)entry), b % VV_WIDTH,
-                t->codes + group * VV_WIDTH * a->width,
-                t->steps + group * VV_WIDTH * (a->width / BLOCK));
+        size_t entry = first + (b < count ? b : count - 1);
+        put_key(a, vv_state_at(&a->pooled, slot, (int64_t)entry), b / VV_WIDTH, b % VV_WIDTH, t);
     }
 }
 
 static void prepare(const struct vv_index_score *a, const uint8_t *q, struct query *to) {
     for (size_t b = 0; b < a->width / BLOCK; b++) {
-        int8_t *codes = to->codes + b * BLOCK;
-        int32_t sum = 0;
-        unpack(q + b * BLOCK_BYTES, 0, (uint8_t *)codes);
-        for (size_t i = 0; i < BLOCK; i++) {
-            sum += codes[i];
-        }
-        to->bias[b] = -BIAS * sum;
+        unpack(q + b * BLOCK_BYTES, BIAS, to->codes + b * BLOCK);
         to->step[b] = step_of(q + b * BLOCK_BYTES);
     }
 }
 
-/* z of four heads and GROUPS · VV_WIDTH keys. */
+/* Sums of one block of four heads and GROUPS · VV_WIDTH keys. */
+static inline __attribute__((always_inline)) void
+multiply_block(const struct query *q /* [HEADS] */, size_t b, const uint8_t *codes,
+               size_t group_bytes, sums (*s)[GROUPS] /* [HEADS] */) {
+#pragma GCC unroll 8
+    for (size_t i = 0; i < BLOCK; i += 4) {
+        vv_keys keys[GROUPS];
+        for (size_t g = 0; g < GROUPS; g++) {
+            memcpy(&keys[g], codes + g * group_bytes + i * VV_WIDTH, sizeof keys[g]);
+        }
+        for (size_t h = 0; h < HEADS; h++) {
+            int32_t four;
+            memcpy(&four, q[h].codes + b * BLOCK + i, sizeof four);
+            for (size_t g = 0; g < GROUPS; g++) {
+                s[h][g] = multiply(s[h][g], keys[g], four);
+            }
+        }
+    }
+}
+
+/* z of four heads and the keys of GROUPS groups from `group` on. */
 static inline __attribute__((always_inline)) void products(const struct vv_index_score *a,
                                                            const struct query *q /* [HEADS] */,
-                                                           const uint8_t *codes, const float *steps,
+                                                           const struct tile *t, size_t group,
                                                            vv_vector (*z)[GROUPS] /* [HEADS] */) {
-    size_t blocks = a->width / BLOCK;
-    memset(z, 0, HEADS * sizeof *z);
+    size_t blocks = a->width / BLOCK, stride = blocks * VV_WIDTH;
+    for (size_t i = 0; i < HEADS * GROUPS; i++) {
+        z[i / GROUPS][i % GROUPS] = (vv_vector){0};
+    }
     for (size_t b = 0; b < blocks; b++) {
+        size_t at = (group * blocks + b) * VV_WIDTH;
         sums s[HEADS][GROUPS];
-        for (size_t h = 0; h < HEADS; h++) {
-            for (size_t g = 0; g < GROUPS; g++) {
-                s[h][g] = begin(q[h].bias[b]);
-            }
-        }
-        for (size_t i = b * BLOCK; i < (b + 1) * BLOCK; i += 4) {
-            vv_keys keys[GROUPS];
-            for (size_t g = 0; g < GROUPS; g++) {
-                memcpy(&keys[g], codes + (g * a->width + i) * VV_WIDTH, sizeof keys[g]);
-            }
+        for (size_t g = 0; g < GROUPS; g++) {
+            vv_lanes bias;
+            memcpy(&bias, t->bias + at + g * stride, sizeof bias);
             for (size_t h = 0; h < HEADS; h++) {
-                int32_t four;
-                memcpy(&four, q[h].codes + i, sizeof four);
-                for (size_t g = 0; g < GROUPS; g++) {
-                    s[h][g] = multiply(s[h][g], keys[g], four);
-                }
+                s[h][g] = begin(bias);
             }
         }
-        for (size_t h = 0; h < HEADS; h++) {
-            for (size_t g = 0; g < GROUPS; g++) {
-                vv_vector step = vv_load(steps + (g * blocks + b) * VV_WIDTH);
+        multiply_block(q, b, t->codes + at * BLOCK, stride * BLOCK, s);
+        for (size_t g = 0; g < GROUPS; g++) {
+            vv_vector step = vv_load(t->steps + at + g * stride);
+            for (size_t h = 0; h < HEADS; h++) {
                 z[h][g] = vv_fma(vv_splat(q[h].step[b]) * step, finish(s[h][g]), z[h][g]);
             }
         }
@@ -140,8 +165,7 @@ static void add_heads(const struct vv_index_score *a, const struct query *q, con
                       size_t heads, const struct tile *t, float *sum) {
     for (size_t g = 0; g * VV_WIDTH < t->count; g += GROUPS) {
         vv_vector z[HEADS][GROUPS];
-        products(a, q, t->codes + g * VV_WIDTH * a->width,
-                 t->steps + g * VV_WIDTH * (a->width / BLOCK), z);
+        products(a, q, t, g, z);
         for (size_t i = 0; i < GROUPS; i++) {
             vv_vector s = vv_load(sum + (g + i) * VV_WIDTH);
             for (size_t h = 0; h < heads; h++) {

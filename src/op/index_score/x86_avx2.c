@@ -1,16 +1,16 @@
-/* Pairs of products in 16 bits: 32 values of at most 24 · 12, and the bias, stay below 2^15. */
+/* Pairs of products in 16 bits: 16 values of at most 24 · 12, and the bias, stay below 2^15. */
 #define BIAS 12
 #include "op/index_score/lane_keys.h"
 
 typedef __m256i sums;
 
 /* The bias goes to one of a key's two halves. */
-static inline sums begin(int32_t c) {
-    return _mm256_set1_epi32(c & 0xffff);
+static inline sums begin(vv_lanes c) {
+    return (__m256i)(c & 0xffff);
 }
 
 static inline sums multiply(sums s, vv_keys keys, int32_t q) {
-    return _mm256_add_epi16(s, _mm256_maddubs_epi16((__m256i)keys, _mm256_set1_epi32(q)));
+    return _mm256_add_epi16(s, _mm256_maddubs_epi16(_mm256_set1_epi32(q), (__m256i)keys));
 }
 
 static inline vv_vector finish(sums s) {

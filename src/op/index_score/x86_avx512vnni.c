@@ -3,12 +3,12 @@
 
 typedef __m512i sums;
 
-static inline sums begin(int32_t c) {
-    return _mm512_set1_epi32(c);
+static inline sums begin(vv_lanes c) {
+    return (__m512i)c;
 }
 
 static inline sums multiply(sums s, vv_keys keys, int32_t q) {
-    return _mm512_dpbusd_epi32(s, (__m512i)keys, _mm512_set1_epi32(q));
+    return _mm512_dpbusd_epi32(s, _mm512_set1_epi32(q), (__m512i)keys);
 }
 
 static inline vv_vector finish(sums s) {

@@ -3,12 +3,12 @@
 
 typedef __m256i sums;
 
-static inline sums begin(int32_t c) {
-    return _mm256_set1_epi32(c);
+static inline sums begin(vv_lanes c) {
+    return (__m256i)c;
 }
 
 static inline sums multiply(sums s, vv_keys keys, int32_t q) {
-    return _mm256_dpbusd_avx_epi32(s, (__m256i)keys, _mm256_set1_epi32(q));
+    return _mm256_dpbusd_avx_epi32(s, _mm256_set1_epi32(q), (__m256i)keys);
 }
 
 static inline vv_vector finish(sums s) {
