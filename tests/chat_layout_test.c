@@ -1,4 +1,4 @@
-/* The chat format of Qwen3.8 without a template. */
+/* The chat formats of Qwen3.8 and of DeepSeek V4 without a template. */
 #include "support/small_vocabulary.h"
 #include "text/chat_layout.h"
 
@@ -16,11 +16,11 @@ static struct vv_chat_message message(enum vv_chat_role role, const char *conten
 }
 
 /* The whole text; parts that came from messages stand between « and ». */
-static void assert_layout(const struct vv_chat_message *messages, size_t count,
-                          struct vv_chat_options options, const char *wanted) {
+static void assert_layout_of(vv_chat_layout *layout, const struct vv_chat_message *messages,
+                             size_t count, struct vv_chat_options options, const char *wanted) {
     struct vv_spans spans = {0};
     struct vv_bytes text = {0};
-    assert_int_equal(vv_chat_layout_qwen4exp(messages, count, &options, &spans, &error), VV_OK);
+    assert_int_equal(layout(messages, count, &options, &spans, &error), VV_OK);
     for (size_t i = 0; i < spans.count; i++) {
         bool own = spans.at[i].special == VV_SPECIAL_ALL;
         assert_int_equal(vv_bytes_append(&text, "«", own ? 0 : 2, &error), 0);
@@ -32,6 +32,11 @@ static void assert_layout(const struct vv_chat_message *messages, size_t count,
     assert_string_equal(text.at, wanted);
     vv_bytes_free(&text);
     vv_spans_free(&spans);
+}
+
+static void assert_layout(const struct vv_chat_message *messages, size_t count,
+                          struct vv_chat_options options, const char *wanted) {
+    assert_layout_of(vv_chat_layout_qwen4exp, messages, count, options, wanted);
 }
 
 static const struct vv_chat_options plain = {.think = true, .keep_reasoning = true, .answer = true};
@@ -130,6 +135,43 @@ static void what_the_format_has_no_place_for_is_refused(void **state) {
     assert_int_equal(spans.count, 0);
 }
 
+#define BEGIN "<｜begin▁of▁sentence｜>"
+#define USER "<｜User｜>"
+#define ASSISTANT "<｜Assistant｜>"
+#define END "<｜end▁of▁sentence｜>"
+
+static void deepseek_joins_what_is_told_and_what_is_asked(void **state) {
+    (void)state;
+    struct vv_chat_message m[] = {message(VV_CHAT_SYSTEM, "a"),    message(VV_CHAT_USER, "b"),
+                                  message(VV_CHAT_SYSTEM, "c"),    message(VV_CHAT_USER, "d"),
+                                  message(VV_CHAT_ASSISTANT, "e"), message(VV_CHAT_USER, "f")};
+    assert_layout_of(vv_chat_layout_deepseek4, m, 6, (struct vv_chat_options){.answer = true},
+                     BEGIN "«a»\n\n«c»" USER "«b»\n\n«d»" ASSISTANT "</think>«e»" END USER
+                           "«f»" ASSISTANT "</think>");
+    assert_layout_of(vv_chat_layout_deepseek4, m, 1, (struct vv_chat_options){.answer = true},
+                     BEGIN "«a»" ASSISTANT "</think>");
+    assert_layout_of(vv_chat_layout_deepseek4, m, 0, (struct vv_chat_options){.answer = true},
+                     BEGIN ASSISTANT "</think>");
+}
+
+static void deepseek_drops_thoughts_before_the_last_question(void **state) {
+    (void)state;
+    struct vv_chat_message m[] = {message(VV_CHAT_USER, "a"), message(VV_CHAT_ASSISTANT, "b"),
+                                  message(VV_CHAT_USER, "c"), message(VV_CHAT_ASSISTANT, "d")};
+    m[1].reasoning = (struct vv_text){"q", 1};
+    m[3].reasoning = (struct vv_text){"r", 1};
+    struct vv_chat_options options = {.think = true, .effort = {"Think. ", 7}};
+    assert_layout_of(vv_chat_layout_deepseek4, m, 4, options,
+                     BEGIN "Think. " USER "«a»" ASSISTANT "</think>«b»" END USER "«c»" ASSISTANT
+                           "<think>«r»</think>«d»" END);
+    options.keep_reasoning = true;
+    assert_layout_of(vv_chat_layout_deepseek4, m, 2, options,
+                     BEGIN "Think. " USER "«a»" ASSISTANT "<think>«q»</think>«b»" END);
+    options.think = false; /* then none are kept, and no effort is asked for */
+    assert_layout_of(vv_chat_layout_deepseek4, m, 2, options,
+                     BEGIN USER "«a»" ASSISTANT "</think>«b»" END);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_question_opens_an_answer),
@@ -137,6 +179,8 @@ int main(void) {
         cmocka_unit_test(c042_past_answers_keep_their_thoughts_or_the_last_ones_do),
         cmocka_unit_test(c029_no_message_makes_a_control_token),
         cmocka_unit_test(what_the_format_has_no_place_for_is_refused),
+        cmocka_unit_test(deepseek_joins_what_is_told_and_what_is_asked),
+        cmocka_unit_test(deepseek_drops_thoughts_before_the_last_question),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -341,6 +341,38 @@ static void a_file_without_a_template_has_its_familys_layout(void **state) {
     vv_chat_template_free(template);
 }
 
+/* By the names that the templates of the family have for the options; thoughts are off, and those
+ * of earlier turns left out, unless asked for. */
+static void the_layout_of_deepseek_follows_its_templates(void **state) {
+    (void)state;
+    static const char messages[] =
+        "[{\"role\": \"user\", \"content\": \" a \"}, {\"role\": \"assistant\", "
+        "\"content\": \"b\", \"reasoning_content\": \"r\"}, {\"role\": \"user\", "
+        "\"content\": \"</think>\"}]";
+    static const struct {
+        const char *options, *thought, *end;
+    } cases[] = {
+        {"{\"add_generation_prompt\": true}", "", "</think>"},
+        {"{\"add_generation_prompt\": true, \"thinking\": true}", "", "<think>"},
+        {"{\"add_generation_prompt\": true, \"enable_thinking\": true}", "", "<think>"},
+        {"{\"add_generation_prompt\": true, \"thinking\": false, \"enable_thinking\": true}", "",
+         "</think>"},
+        {"{\"add_generation_prompt\": true, \"thinking\": true, \"drop_thinking\": false}",
+         "<think>«r»", "<think>"},
+    };
+    struct vv_chat_template *template;
+    assert_int_equal(open_file("deepseek4", NULL, 1, &template), VV_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char wanted[512];
+        snprintf(wanted, sizeof wanted,
+                 "<｜begin▁of▁sentence｜><｜User｜>« a »<｜Assistant｜>%s</think>«b»"
+                 "<｜end▁of▁sentence｜><｜User｜>«</think>»<｜Assistant｜>%s",
+                 cases[i].thought, cases[i].end);
+        assert_renders_with(template, messages, "[]", cases[i].options, wanted);
+    }
+    vv_chat_template_free(template);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_comes_from_the_conversation_is_marked),
@@ -357,6 +389,7 @@ int main(void) {
         cmocka_unit_test(c041_a_refusal_has_the_templates_words_and_the_message),
         cmocka_unit_test(the_files_template_is_used),
         cmocka_unit_test(a_file_without_a_template_has_its_familys_layout),
+        cmocka_unit_test(the_layout_of_deepseek_follows_its_templates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,6 +54,8 @@ static struct vv_text trim(struct vv_text text) {
     return text;
 }
 
+/* ---- Qwen3.8 ---- */
+
 static bool is_tool_answer(struct vv_text text) {
     static const char begin[] = "<tool_response>", end[] = "</tool_response>";
     size_t a = sizeof begin - 1, b = sizeof end - 1;
@@ -138,6 +140,81 @@ int vv_chat_layout_qwen4exp(const struct vv_chat_message *messages, size_t count
         write_own(&w, options->think ? "" : "\n</think>\n\n");
     }
     return w.status;
+}
+
+/* ---- DeepSeek V4 ---- */
+
+#define TOKEN(name) "<\xef\xbd\x9c" name "\xef\xbd\x9c>" /* between two U+FF5C */
+#define BLANK "\xe2\x96\x81"                             /* U+2581 */
+
+/* What is told before the first turn. */
+static void write_instructions(struct writer *w, const struct vv_chat_message *messages,
+                               size_t count) {
+    bool first = true;
+    for (size_t i = 0; i < count; i++) {
+        if (messages[i].role == VV_CHAT_SYSTEM) {
+            write_own(w, first ? "" : "\n\n");
+            write_span(w, messages[i].content, VV_SPECIAL_NONE);
+            first = false;
+        }
+    }
+}
+
+static void write_answer(struct writer *w, const struct vv_chat_message *message,
+                         bool with_reasoning) {
+    write_own(w, TOKEN("Assistant"));
+    if (with_reasoning) {
+        write_own(w, "<think>");
+        write_span(w, message->reasoning, VV_SPECIAL_NONE);
+    }
+    write_own(w, "</think>");
+    write_span(w, message->content, VV_SPECIAL_NONE);
+    write_own(w, TOKEN("end" BLANK "of" BLANK "sentence"));
+}
+
+int vv_chat_layout_deepseek4(const struct vv_chat_message *messages, size_t count,
+                             const struct vv_chat_options *options, struct vv_spans *out,
+                             struct vv_error *error) {
+    struct writer w = {out, error, VV_OK};
+    size_t answered = 0; /* messages up to the last question */
+    bool in_turn = false;
+    for (size_t i = 0; i < count; i++) {
+        answered = messages[i].role == VV_CHAT_USER ? i + 1 : answered;
+    }
+    write_own(&w, TOKEN("begin" BLANK "of" BLANK "sentence"));
+    if (options->think && count > 0) {
+        write_span(&w, options->effort, VV_SPECIAL_ALL);
+    }
+    write_instructions(&w, messages, count);
+    for (size_t i = 0; i < count; i++) {
+        if (messages[i].role == VV_CHAT_USER) {
+            write_own(&w, in_turn ? "\n\n" : TOKEN("User"));
+            write_span(&w, messages[i].content, VV_SPECIAL_NONE);
+        } else if (messages[i].role == VV_CHAT_ASSISTANT) {
+            write_answer(&w, &messages[i],
+                         options->think && (options->keep_reasoning || i >= answered));
+        }
+        in_turn = messages[i].role == VV_CHAT_SYSTEM ? in_turn : messages[i].role == VV_CHAT_USER;
+    }
+    if (options->answer) {
+        write_own(&w, TOKEN("Assistant"));
+        write_own(&w, options->think ? "<think>" : "</think>");
+    }
+    return w.status;
+}
+
+const struct vv_chat_family *vv_chat_family(struct vv_text architecture) {
+    static const struct vv_chat_family families[] = {
+        {"qwen4exp", vv_chat_layout_qwen4exp, true, true},
+        {"deepseek4", vv_chat_layout_deepseek4, false, false},
+    };
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+        if (strlen(families[i].architecture) == architecture.length &&
+            memcmp(families[i].architecture, architecture.at, architecture.length) == 0) {
+            return &families[i];
+        }
+    }
+    return NULL;
 }
 
 void vv_spans_free(struct vv_spans *spans) {

@@ -9,6 +9,7 @@
 
 struct vv_chat_template {
     struct vv_jinja *jinja; /* NULL: the layout of the family */
+    const struct vv_chat_family *family;
     struct vv_arena arena;
     struct vv_value bos, eos; /* texts of the template's own */
 };
@@ -62,11 +63,12 @@ static int read_token(const struct vv_gguf *g, const char *key, struct vv_text *
     return status;
 }
 
-/* Fails if the file has no template and its family no layout. */
-static int read_source(const struct vv_gguf *g, struct vv_text *out, struct vv_error *error) {
-    static const char family[] = "qwen4exp";
-    struct vv_string text = {NULL, 0};
+/* The file's template, or its family's layout. Fails if there is neither. */
+static int read_source(const struct vv_gguf *g, struct vv_text *out,
+                       const struct vv_chat_family **family, struct vv_error *error) {
+    struct vv_string text = {"", 0};
     *out = (struct vv_text){NULL, 0};
+    *family = NULL;
     if (vv_gguf_has(g, "tokenizer.chat_template")) {
         int status = vv_gguf_get_string(g, "tokenizer.chat_template", &text, error);
         *out = (struct vv_text){text.at, text.length};
@@ -78,7 +80,8 @@ static int read_source(const struct vv_gguf *g, struct vv_text *out, struct vv_e
             return status;
         }
     }
-    return text.length == sizeof family - 1 && memcmp(text.at, family, text.length) == 0
+    *family = vv_chat_family((struct vv_text){text.at, text.length});
+    return *family
                ? VV_OK
                : vv_fail(error, VV_ERROR_UNSUPPORTED,
                          "%s: there is no tokenizer.chat_template in this file, and no layout of "
@@ -98,8 +101,13 @@ int vv_chat_template_replace(const struct vv_gguf *gguf, struct vv_text source,
 int vv_chat_template_open(const struct vv_gguf *gguf, struct vv_chat_template **out,
                           struct vv_error *error) {
     struct vv_text source;
-    int status = read_source(gguf, &source, error);
-    return status == VV_OK ? vv_chat_template_replace(gguf, source, out, error) : status;
+    const struct vv_chat_family *family;
+    int status = read_source(gguf, &source, &family, error);
+    status = status == VV_OK ? vv_chat_template_replace(gguf, source, out, error) : status;
+    if (status == VV_OK) {
+        (*out)->family = family;
+    }
+    return status;
 }
 
 /* ---- Rendering ---- */
@@ -217,7 +225,7 @@ int vv_chat_template_render(const struct vv_chat_template *template, const struc
     status = status == VV_OK ? vv_conversation_normalise(&arena, &chat->messages, &messages, error)
                              : status;
     if (status == VV_OK && !template->jinja) {
-        status = vv_conversation_layout(&messages, chat, out, error);
+        status = vv_conversation_layout(template->family, &messages, chat, out, error);
     } else if (status == VV_OK) {
         status = make_variables(&arena, template, chat, &messages, &variables, error);
         status =

@@ -1,7 +1,5 @@
 #include "text/conversation.h"
 
-#include "text/chat_layout.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -150,9 +148,18 @@ int vv_conversation_normalise(struct vv_arena *arena, const struct vv_value *mes
 
 /* ---- Without a template ---- */
 
-static bool is_false(const struct vv_value *value) {
-    return value && value->type == VV_VALUE_BOOL && !value->of.truth;
+/* The truth of the first of some options that is there, else `usual`. The templates of different
+ * families call one thing by different names. */
+static bool option(const struct vv_chat *chat, const char *const *names, bool usual) {
+    for (; *names; names++) {
+        const struct vv_value *value = member(&chat->options, *names);
+        if (value && value->type == VV_VALUE_BOOL) {
+            return value->of.truth;
+        }
+    }
+    return usual;
 }
+#define NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 /* The text under a key, empty where there is none; false if it is no text. */
 static bool read_text(const struct vv_value *message, const char *key, struct vv_text *out) {
@@ -194,13 +201,14 @@ static int read_plain_messages(const struct vv_value *messages, struct vv_chat_m
     return VV_OK;
 }
 
-int vv_conversation_layout(const struct vv_value *messages, const struct vv_chat *chat,
-                           struct vv_prompt *out, struct vv_error *error) {
-    const struct vv_value *answer = member(&chat->options, "add_generation_prompt");
+int vv_conversation_layout(const struct vv_chat_family *family, const struct vv_value *messages,
+                           const struct vv_chat *chat, struct vv_prompt *out,
+                           struct vv_error *error) {
+    bool drop = option(chat, NAMES("drop_thinking"), !family->keeps_reasoning);
     struct vv_chat_options options = {
-        .think = !is_false(member(&chat->options, "enable_thinking")),
-        .keep_reasoning = !is_false(member(&chat->options, "preserve_thinking")),
-        .answer = answer && answer->type == VV_VALUE_BOOL && answer->of.truth,
+        .think = option(chat, NAMES("thinking", "enable_thinking"), family->thinks),
+        .keep_reasoning = option(chat, NAMES("preserve_thinking"), !drop),
+        .answer = option(chat, NAMES("add_generation_prompt"), false),
     };
     if (has_items(&chat->tools)) {
         return vv_fail(error, VV_ERROR_UNSUPPORTED,
@@ -213,8 +221,7 @@ int vv_conversation_layout(const struct vv_value *messages, const struct vv_chat
         return vv_fail_memory(error, count * sizeof *plain, "the messages of a conversation");
     }
     int status = read_plain_messages(messages, plain, error);
-    status =
-        status == VV_OK ? vv_chat_layout_qwen4exp(plain, count, &options, &spans, error) : status;
+    status = status == VV_OK ? family->layout(plain, count, &options, &spans, error) : status;
     status = status == VV_OK ? vv_prompt_new(spans.at, spans.count, out, error) : status;
     vv_spans_free(&spans);
     free(plain);

@@ -1,4 +1,4 @@
-/* The plain conversations among the golden renderings of Qwen3.8's chat format:
+/* The plain conversations among the golden renderings of the chat formats that have a layout:
  * conformance_chat_layout FIXTURES */
 #include "text/chat_layout.h"
 #include "conformance/vocabulary.h"
@@ -6,6 +6,8 @@
 enum { MOST = 32 }; /* messages of a conversation */
 
 struct run {
+    const char *name; /* of the renderings */
+    vv_chat_layout *layout;
     const struct vv_tokenizer *tokenizer;
     size_t passed, failed, skipped;
     struct vv_error error;
@@ -34,7 +36,7 @@ static bool read_messages(const json_t *list, struct vv_chat_message *messages) 
 }
 
 /* The fixture's template has a marker for each of the model's sentences on effort. */
-static struct vv_chat_options read_options(const json_t *json) {
+static struct vv_chat_options read_qwen_options(const json_t *json) {
     const char *effort = json_string_value(json_object_get(json, "reasoning_effort"));
     effort = !effort || strcmp(effort, "xhigh") == 0 ? "[[effort xhigh]]"
              : strcmp(effort, "low") == 0            ? "[[effort low]]"
@@ -45,6 +47,25 @@ static struct vv_chat_options read_options(const json_t *json) {
         .keep_reasoning = !json_is_false(json_object_get(json, "preserve_thinking")),
         .answer = json_is_true(json_object_get(json, "add_generation_prompt")),
     };
+}
+
+static struct vv_chat_options read_deepseek_options(const json_t *json) {
+    return (struct vv_chat_options){
+        .think = json_is_true(json_object_get(json, "thinking")) ||
+                 json_is_true(json_object_get(json, "enable_thinking")),
+        .effort = {"", 0},
+        .keep_reasoning = json_is_false(json_object_get(json, "drop_thinking")),
+        .answer = json_is_true(json_object_get(json, "add_generation_prompt")),
+    };
+}
+
+/* Texts that only the model's own template has: of efforts, of a format for responses. */
+static bool has_texts(const json_t *json) {
+    const json_t *options = json_object_get(json, "options");
+    const char *rendered = json_string_value(json_object_get(json, "rendered"));
+    return strcmp(json_string_value(json_object_get(json, "id")), "bad effort") == 0 ||
+           json_object_get(options, "response_format") ||
+           (rendered && strstr(rendered, "Reasoning Effort: "));
 }
 
 /*
@@ -93,37 +114,49 @@ static void check(const json_t *json, void *context) {
     struct run *run = context;
     const json_t *list = json_object_get(json, "messages");
     struct vv_chat_message messages[MOST];
-    struct vv_chat_options options = read_options(json_object_get(json, "options"));
+    const json_t *given = json_object_get(json, "options");
+    struct vv_chat_options options = run->layout == vv_chat_layout_qwen4exp
+                                         ? read_qwen_options(given)
+                                         : read_deepseek_options(given);
     struct vv_spans spans = {0};
     const json_t *tools = json_object_get(json, "tools");
-    bool knows_effort = strcmp(json_string_value(json_object_get(json, "id")), "bad effort") != 0;
-    if ((tools && !json_is_null(tools)) || !knows_effort || !read_messages(list, messages)) {
+    if ((tools && !json_is_null(tools)) || has_texts(json) || !read_messages(list, messages)) {
         run->skipped++;
         return;
     }
-    int status =
-        vv_chat_layout_qwen4exp(messages, json_array_size(list), &options, &spans, &run->error);
+    int status = run->layout(messages, json_array_size(list), &options, &spans, &run->error);
     bool refused = json_object_get(json, "error") != NULL;
     if (refused ? status != VV_OK : status == VV_OK && is_rendered(run, json, &spans)) {
         run->passed++;
     } else {
         run->failed++;
-        printf("case \"%s\" differs\n", json_string_value(json_object_get(json, "id")));
+        printf("case \"%s\" of %s differs\n", json_string_value(json_object_get(json, "id")),
+               run->name);
     }
     vv_spans_free(&spans);
 }
 
-int main(int argc, char **argv) {
+static void check_file(const char *fixtures, const char *vocabulary, struct run *run) {
     char path[4096];
+    struct vv_tokenizer *tokenizer = open_vocabulary(fixtures, vocabulary);
+    run->tokenizer = tokenizer;
+    snprintf(path, sizeof path, "%s/tokenizer/chat/%s.chat.jsonl", fixtures, run->name);
+    each_line(path, check, run);
+    vv_tokenizer_free(tokenizer);
+}
+
+int main(int argc, char **argv) {
     if (argc != 2) {
         fprintf(stderr, "usage: %s FIXTURES\n", argv[0]);
         return 2;
     }
-    struct vv_tokenizer *tokenizer = open_vocabulary(argv[1], "qwen35");
-    struct run run = {.tokenizer = tokenizer};
-    snprintf(path, sizeof path, "%s/tokenizer/chat/qwen38.chat.jsonl", argv[1]);
-    each_line(path, check, &run);
-    vv_tokenizer_free(tokenizer);
+    struct run run = {.name = "qwen38", .layout = vv_chat_layout_qwen4exp};
+    check_file(argv[1], "qwen35", &run);
+    run.layout = vv_chat_layout_deepseek4;
+    run.name = "deepseek4";
+    check_file(argv[1], "deepseek4", &run);
+    run.name = "deepseek4-0731";
+    check_file(argv[1], "deepseek4", &run);
     printf("%zu cases (tools, contents in parts, names of efforts) are left to the templates\n",
            run.skipped);
     printf("chat_layout: %zu passed, %zu failed\n", run.passed, run.failed);
