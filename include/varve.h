@@ -330,6 +330,7 @@ struct varve_model_info {
     uint64_t weight_bytes;
     const int32_t *stop_ids; /* tokens that end an answer */
     size_t stop_count;
+    float temperature; /* that the family's publisher advises; 0: none */
 };
 void varve_model_info(const struct varve_model *model, struct varve_model_info *info);
 /* NULL if the file has no vocabulary. */

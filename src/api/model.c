@@ -80,7 +80,8 @@ void varve_model_info(const struct varve_model *model, struct varve_model_info *
                                       .parameters = vv_weights_values(model->weights),
                                       .weight_bytes = vv_weights_bytes(model->weights),
                                       .stop_ids = model->facts.stop,
-                                      .stop_count = model->facts.stop_count};
+                                      .stop_count = model->facts.stop_count,
+                                      .temperature = model->facts.temperature};
 }
 
 const struct varve_tokenizer *varve_model_tokenizer(const struct varve_model *model) {

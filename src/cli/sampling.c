@@ -1,5 +1,5 @@
-/* How `varve run` chooses tokens: what the options say, else what the file recommends, else the
- * likeliest. */
+/* How `varve run` chooses tokens: what the options say, else what the file recommends, else what
+ * the family's publisher does, else the likeliest. */
 #include "metadata.h"
 #include "report.h"
 #include "run.h"
@@ -89,7 +89,8 @@ int run_sampling(struct run *run) {
     double temperature, top_k, top_p, min_p, repetition, last_n;
     int code;
     varve_sampling_defaults(s);
-    if ((code = setting(run, OPTION_temperature, "general.sampling.temp", 0, &temperature)) ||
+    if ((code = setting(run, OPTION_temperature, "general.sampling.temp",
+                        (double)run->opened.info.temperature, &temperature)) ||
         (code = setting(run, OPTION_top_k, "general.sampling.top_k", 0, &top_k)) ||
         (code = setting(run, OPTION_top_p, "general.sampling.top_p", 1, &top_p)) ||
         (code = setting(run, OPTION_min_p, "general.sampling.min_p", 0, &min_p)) ||

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { KEY_BYTES = 96, WHY_BYTES = 120 };
 
@@ -87,12 +88,8 @@ size_t vv_read_vocabulary(struct vv_metadata *m) {
     return t ? (size_t)t->ne[1] : 0;
 }
 
-void vv_read_stop(struct vv_metadata *m, const char *key, size_t vocabulary,
-                  struct vv_stops *stops) {
-    uint32_t id;
-    struct vv_error ignored;
-    if (!vv_gguf_has(m->file, key) || vv_gguf_get_u32(m->file, key, &id, &ignored) != VV_OK ||
-        id >= vocabulary || stops->count == VV_STOPS_MAX) {
+static void add_stop(uint64_t id, size_t vocabulary, struct vv_stops *stops) {
+    if (id >= vocabulary || stops->count == VV_STOPS_MAX) {
         return;
     }
     for (size_t i = 0; i < stops->count; i++) {
@@ -101,6 +98,32 @@ void vv_read_stop(struct vv_metadata *m, const char *key, size_t vocabulary,
         }
     }
     stops->id[stops->count++] = (int32_t)id;
+}
+
+void vv_read_stop(struct vv_metadata *m, const char *key, size_t vocabulary,
+                  struct vv_stops *stops) {
+    uint32_t id;
+    struct vv_error ignored;
+    if (vv_gguf_has(m->file, key) && vv_gguf_get_u32(m->file, key, &id, &ignored) == VV_OK) {
+        add_stop(id, vocabulary, stops);
+    }
+}
+
+void vv_read_stop_text(struct vv_metadata *m, const char *text, size_t vocabulary,
+                       struct vv_stops *stops) {
+    const struct vv_gguf_entry *tokens = NULL;
+    struct vv_error ignored;
+    uint64_t count = vv_gguf_get_array(m->file, "tokenizer.ggml.tokens", &tokens, &ignored) == VV_OK
+                         ? tokens->count
+                         : 0;
+    for (uint64_t id = 0; id < count; id++) {
+        struct vv_string token;
+        if (vv_gguf_entry_string(m->file, tokens, id, &token, &ignored) == VV_OK &&
+            token.length == strlen(text) && memcmp(token.at, text, token.length) == 0) {
+            add_stop(id, vocabulary, stops);
+            return;
+        }
+    }
 }
 
 uint64_t *vv_read_turns(struct vv_metadata *m, double base, size_t dims) {

@@ -48,5 +48,9 @@ struct vv_stops {
 void vv_read_stop(struct vv_metadata *m, const char *key, size_t vocabulary,
                   struct vv_stops *stops);
 
+/* Adds the token of that text in the file's vocabulary, if there is one and it is new. */
+void vv_read_stop_text(struct vv_metadata *m, const char *text, size_t vocabulary,
+                       struct vv_stops *stops);
+
 /* [dims / 2] rotary frequencies by `base` (base/rotary.h), to be freed; NULL after a failure. */
 uint64_t *vv_read_turns(struct vv_metadata *m, double base, size_t dims);
