@@ -363,6 +363,40 @@ static void up_to_the_end_of_the_context(void **state) {
     close_bench(&b);
 }
 
+/* Tokens that are read leave to the draft block what they would if it were evaluated whole, as it
+ * is where a session observes. */
+static void catching_up_leaves_what_drafts_read(void **state) {
+    (void)state;
+    enum { TEXT = 60, STEPS = 5 };
+    struct opened o = open_model("qwen4exp/odd.f32.gguf");
+    int32_t tokens[TEXT], drafts[2][STEPS];
+    float *logits[2];
+    void *kept[2];
+    size_t bytes[2];
+    random_tokens(&o, 4, tokens, TEXT);
+    for (int whole = 0; whole < 2; whole++) {
+        struct varve_error error = {0};
+        const struct varve_session_options options = {
+            .context = CONTEXT, .threads = 1, .mtp = true, .observe = whole};
+        struct varve_session *s = open_session(&o, &options);
+        logits[whole] = malloc(STEPS * o.info.vocabulary * sizeof(float));
+        advance(s, &o, 0, tokens, TEXT, NULL);
+        kept[whole] = state_of(s, 0, &bytes[whole]);
+        assert_int_equal(varve_session_draft(s, 0, 7, STEPS, drafts[whole], logits[whole], &error),
+                         0);
+        varve_session_close(s);
+    }
+    assert_int_equal(bytes[0], bytes[1]);
+    assert_memory_equal(kept[0], kept[1], bytes[0]);
+    assert_memory_equal(drafts[0], drafts[1], sizeof drafts[0]);
+    assert_memory_equal(logits[0], logits[1], STEPS * o.info.vocabulary * sizeof(float));
+    for (int whole = 0; whole < 2; whole++) {
+        free(kept[whole]);
+        free(logits[whole]);
+    }
+    close_model(&o);
+}
+
 /* ---- stopping and going on ---- */
 
 /* A text in pieces: a decoder settles anywhere, others use the slot, it begins again. */
@@ -483,6 +517,7 @@ int main(int count, char **arguments) {
         cmocka_unit_test(misreadings_are_seen),
         cmocka_unit_test(small_models),
         cmocka_unit_test(up_to_the_end_of_the_context),
+        cmocka_unit_test(catching_up_leaves_what_drafts_read),
         cmocka_unit_test(c079_c080_interrupted_anywhere),
         cmocka_unit_test(c083_biases),
         cmocka_unit_test(refusals),

@@ -319,6 +319,25 @@ static void head_norm(struct pass *p, const float *x, size_t x_row, size_t x_hea
     vv_step(p->f, &vv_rope, &rope, "blk.%zu.%s_rope", layer, what);
 }
 
+/* 4.7.2: the blocks' keys. */
+static void pool_keys(struct pass *p, const struct attention *w, size_t layer) {
+    const struct qwen4exp *g = p->g;
+    struct vv_forward *f = p->f;
+    struct vv_index_pool pool = {.k = p->index_k,
+                                 .ring = *state(p, p->map->layer[layer].index_raw),
+                                 .pooled = *state(p, p->map->layer[layer].index_pooled),
+                                 .norm = w->index_k_norm,
+                                 .turn = p->w->turn,
+                                 .dims = g->rotated,
+                                 .width = g->index_width,
+                                 .window = f->window,
+                                 .rows = vv_all_rows(f, 1),
+                                 .ratio = g->ratio[layer],
+                                 .eps = g->eps};
+    vv_step(f, &vv_index_pool, &pool, "blk.%zu.indexer.pool", layer);
+    keep(p, p->index_k, g->index_width, p->map->layer[layer].index_raw, "indexer.k", layer);
+}
+
 /* 4.7.2: which blocks each row attends. */
 static void indexer(struct pass *p, const struct attention *w, size_t layer) {
     const struct qwen4exp *g = p->g;
@@ -326,26 +345,11 @@ static void indexer(struct pass *p, const struct attention *w, size_t layer) {
     struct vv_rows rows = vv_all_rows(f, 1);
     size_t ratio = g->ratio[layer], blocks = g->index_tokens / ratio;
     size_t stride = f->context / ratio + 1;
-    const struct vv_state_view *pooled = state(p, p->map->layer[layer].index_pooled);
-
     size_t row = g->index_heads * g->index_width;
     head_norm(p, p->index_q, row, g->index_width, p->index_q, g->index_heads, g->index_width,
               w->index_q_norm, "indexer.q", layer);
-    struct vv_index_pool pool = {.k = p->index_k,
-                                 .ring = *state(p, p->map->layer[layer].index_raw),
-                                 .pooled = *pooled,
-                                 .norm = w->index_k_norm,
-                                 .turn = p->w->turn,
-                                 .dims = g->rotated,
-                                 .width = g->index_width,
-                                 .window = f->window,
-                                 .rows = rows,
-                                 .ratio = ratio,
-                                 .eps = g->eps};
-    vv_step(f, &vv_index_pool, &pool, "blk.%zu.indexer.pool", layer);
-    keep(p, p->index_k, g->index_width, p->map->layer[layer].index_raw, "indexer.k", layer);
     struct vv_index_score score = {.q = p->index_q,
-                                   .pooled = *pooled,
+                                   .pooled = *state(p, p->map->layer[layer].index_pooled),
                                    .score = p->score,
                                    .stride = stride,
                                    .heads = g->index_heads,
@@ -382,12 +386,39 @@ static void observe_selected(struct pass *p, size_t layer) {
     }
 }
 
+/* What a layer's rows leave to those that come after them, from their projections. */
+static void keep_keys(struct pass *p, const struct attention *w, size_t layer) {
+    const struct qwen4exp *g = p->g;
+    size_t kv = g->kv_heads * g->head_width;
+    head_norm(p, p->k, kv, g->head_width, p->k, g->kv_heads, g->head_width, w->k_norm, "attn_k",
+              layer);
+    keep(p, p->k, kv, p->map->layer[layer].k, "attn_k", layer);
+    keep(p, p->v, kv, p->map->layer[layer].v, "attn_v", layer);
+    if (g->ratio[layer] > 0) {
+        pool_keys(p, w, layer);
+    }
+}
+
+/* That alone, where nobody wants what the rows themselves would give. */
+static void attention_keys(struct pass *p, const struct attention *w, size_t layer) {
+    struct vv_forward *f = p->f;
+    struct vv_rows rows = vv_all_rows(f, 1);
+    struct vv_weight *readers[] = {w->k, w->v, w->index_k};
+    struct vv_planes u = vv_prepare(f, &p->u, readers, 3, "blk.%zu.hc_attn_up", layer);
+    vv_product(f, &u, rows, w->k, p->k, "blk.%zu.attn_k", layer);
+    vv_product(f, &u, rows, w->v, p->v, "blk.%zu.attn_v", layer);
+    if (p->g->ratio[layer] > 0) {
+        vv_product(f, &u, rows, w->index_k, p->index_k, "blk.%zu.indexer.k_proj", layer);
+    }
+    keep_keys(p, w, layer);
+}
+
 static void attention(struct pass *p, const struct attention *w, size_t layer) {
     const struct qwen4exp *g = p->g;
     struct vv_forward *f = p->f;
     struct vv_rows rows = vv_all_rows(f, 1);
     bool sparse = g->ratio[layer] > 0;
-    size_t kv = g->kv_heads * g->head_width, pair = 2 * g->head_width;
+    size_t pair = 2 * g->head_width;
 
     struct vv_weight *readers[] = {w->q, w->k, w->v, w->index_q, w->index_k}; /* 4.7.1 */
     struct vv_planes u = vv_prepare(f, &p->u, readers, 5, "blk.%zu.hc_attn_up", layer);
@@ -400,10 +431,7 @@ static void attention(struct pass *p, const struct attention *w, size_t layer) {
     }
     head_norm(p, p->projected, g->heads * pair, pair, p->q, g->heads, g->head_width, w->q_norm,
               "attn_q", layer); /* a head's query, then its gate */
-    head_norm(p, p->k, kv, g->head_width, p->k, g->kv_heads, g->head_width, w->k_norm, "attn_k",
-              layer);
-    keep(p, p->k, kv, p->map->layer[layer].k, "attn_k", layer);
-    keep(p, p->v, kv, p->map->layer[layer].v, "attn_v", layer);
+    keep_keys(p, w, layer);
     if (sparse) {
         indexer(p, w, layer);
     }
@@ -502,10 +530,18 @@ static size_t largest(size_t a, size_t b) {
     return a > b ? a : b;
 }
 
+static void key_buffers(struct pass *p) {
+    const struct qwen4exp *g = p->g;
+    size_t kv = g->kv_heads * g->head_width;
+    p->k = vv_row_floats(p->f, kv);
+    p->v = vv_row_floats(p->f, kv);
+    p->index_k = vv_row_floats(p->f, g->index_width);
+}
+
 static void mixer_buffers(struct pass *p) {
     const struct qwen4exp *g = p->g;
     struct vv_forward *f = p->f;
-    size_t kv = g->kv_heads * g->head_width, inner = g->value_heads * g->value_width;
+    size_t inner = g->value_heads * g->value_width;
     size_t ratio = 0, blocks = 1;
     for (size_t i = 0; i < g->layers + g->mtp_layers; i++) {
         if (g->ratio[i] > 0 && (ratio == 0 || g->ratio[i] < ratio)) {
@@ -517,10 +553,8 @@ static void mixer_buffers(struct pass *p) {
     p->q = vv_row_floats(f, g->heads * g->head_width);
     p->attended = vv_input(f, g->heads * g->head_width, vv_all_rows(f, 1), f->rows);
     p->recurred = vv_input(f, inner, vv_all_rows(f, 1), f->rows);
-    p->k = vv_row_floats(f, kv);
-    p->v = vv_row_floats(f, kv);
+    key_buffers(p);
     p->index_q = vv_row_floats(f, g->index_heads * g->index_width);
-    p->index_k = vv_row_floats(f, g->index_width);
     p->score = ratio ? vv_row_floats(f, f->context / ratio + 1) : NULL;
     p->list = vv_row_integers(f, blocks);
     p->listed = vv_row_integers(f, 1);
@@ -544,7 +578,7 @@ static bool begin(struct pass *p, const void *geometry, const void *bound, struc
     return true;
 }
 
-static void buffers(struct pass *p) {
+static void stream_buffers(struct pass *p) {
     const struct qwen4exp *g = p->g;
     struct vv_forward *f = p->f;
     p->x = vv_row_floats(f, wide(g));
@@ -553,10 +587,14 @@ static void buffers(struct pass *p) {
     p->u = vv_input(f, g->width, vv_all_rows(f, 1), f->rows);
     p->gamma = vv_row_floats(f, g->streams);
     p->o = vv_row_floats(f, g->width);
+}
+
+static void buffers(struct pass *p) {
+    stream_buffers(p);
     mixer_buffers(p);
-    struct vv_moe_sizes sizes = qwen4exp_moe_sizes(g);
-    p->moe = vv_moe_buffers(f, &sizes);
-    p->shared_router = vv_row_floats(f, 1);
+    struct vv_moe_sizes sizes = qwen4exp_moe_sizes(p->g);
+    p->moe = vv_moe_buffers(p->f, &sizes);
+    p->shared_router = vv_row_floats(p->f, 1);
 }
 
 static void keep_streams(struct pass *p, const float *x, const struct vv_window *window,
@@ -647,22 +685,41 @@ static void mtp_streams(struct pass *p) {
     vv_product(f, &planes, streams, p->w->mtp.join, p->x, "blk.%zu.nextn.eh_proj", g->layers);
 }
 
+/* The draft block over rows whose drafts are wanted. */
+static void mtp_drafts(struct pass *p) {
+    buffers(p);
+    mtp_streams(p);
+    layer(p, p->g->layers);
+    settle(p, p->g->layers);
+    if (p->f->draft) { /* the next draft's row reads this as its hidden state */
+        keep_streams(p, p->x, p->f->window, 1);
+    }
+    head(p, &p->w->mtp.head, p->w->mtp.output, "mtp.", p->g->layers);
+}
+
+/* 5.3: over rows that only those after them will attend. */
+static void mtp_keys(struct pass *p) {
+    const struct qwen4exp_layer *w = &p->w->layers[p->g->layers];
+    stream_buffers(p);
+    key_buffers(p);
+    mtp_streams(p);
+    read_streams(p, &w->attention_hc, "hc_attn", p->g->layers);
+    attention_keys(p, &w->attention, p->g->layers);
+}
+
 static void mtp(const void *geometry, const void *bound, struct vv_forward *f) {
     struct pass p;
     if (!begin(&p, geometry, bound, f)) {
         return;
     }
-    buffers(&p);
-    mtp_streams(&p);
-    layer(&p, p.g->layers);
-    settle(&p, p.g->layers);
-    if (f->draft) { /* the next draft's row reads this as its hidden state */
-        keep_streams(&p, p.x, f->window, 1);
+    if (f->draft || f->observe) {
+        mtp_drafts(&p);
+    } else {
+        mtp_keys(&p);
     }
     if (f->trunk) {
         keep_streams(&p, f->wide, f->trunk, 0);
     }
-    head(&p, &p.w->mtp.head, p.w->mtp.output, "mtp.", p.g->layers);
     free(p.map);
 }
 
