@@ -39,6 +39,7 @@ static int allocate_state(struct vv_session *s, struct vv_error *error) {
 static void set_up_forward(const struct vv_session *s, enum vv_pass which, struct vv_forward *f) {
     const struct vv_session_options *o = &s->options;
     bool single = which == PASS_DRAFT;
+    bool all = which == PASS_VERIFY || (which == PASS_MTP && o->observe); /* rows may be outputs */
     size_t rows = o->window, verify = (size_t)o->slots * VV_VERIFY_ROWS_MAX;
     if (which == PASS_VERIFY || which == PASS_COMMIT) {
         rows = verify < rows ? verify : rows;
@@ -49,9 +50,9 @@ static void set_up_forward(const struct vv_session *s, enum vv_pass which, struc
                 : which == PASS_COMMIT ? VV_COMMIT
                                        : VV_ADVANCE,
         .rows = single ? 1 : rows,
-        .outputs = single                                      ? 1
-                   : which == PASS_VERIFY && rows > o->outputs ? rows
-                                                               : o->outputs,
+        .outputs = single                     ? 1
+                   : all && rows > o->outputs ? rows
+                                              : o->outputs,
         .context = o->context,
         .float_activations = o->float_activations,
         .rounded_cache = o->rounded_cache,
