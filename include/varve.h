@@ -799,6 +799,38 @@ int varve_bench_model(const struct varve_model *model, const struct varve_sessio
                       const struct varve_bench_options *options, struct varve_bench_facts *facts,
                       struct varve_error *error);
 
+/* What one way to draft came to, with drafts that are right with chance `accept`. */
+struct varve_bench_draft_result {
+    double accept;
+    const char *way;    /* "plain", "mtp 1" … "mtp 4", "adaptive", "suffix", "both" */
+    const double *rate; /* [rounds] tokens a second */
+    size_t rounds;
+    double window_tokens; /* tokens a window, in the mean */
+    double model;         /* tokens a second by the cost model; of both: 0, it has none */
+    uint32_t drafts;      /* with so many drafts a window */
+};
+struct varve_bench_draft_options {
+    const double *accept; /* [accept_count] chances, 0 to 1 */
+    size_t accept_count;
+    uint32_t depth;  /* tokens that the sequence has at first */
+    uint32_t tokens; /* of a text, 1 or more */
+    uint32_t most;   /* drafts at a time at most, 4 to VARVE_DRAFTS_MAX; 0: 8 */
+    uint32_t rounds; /* 1 to VARVE_SAMPLES_MAX */
+    uint64_t seed;
+    varve_progress progress;
+    void (*result)(void *context, const struct varve_bench_draft_result *result);
+    void *context; /* of both */
+};
+/*
+ * What drafts gain on this machine: windows, commits and the drafts of the MTP block are real;
+ * which drafts are right is drawn, and the text's own drafts are made up, cost nothing and are at
+ * hand always (suffix) or at every other window (both). Every round writes a text in every way for
+ * every chance. The cost model is that of docs/speculation.md, over windows that were measured
+ * apart. Of `session` only what changes speed counts.
+ */
+int varve_bench_draft(const struct varve_model *model, const struct varve_session_options *session,
+                      const struct varve_bench_draft_options *options, struct varve_error *error);
+
 /* One variant of an operation on one shape. */
 struct varve_bench_line {
     const char *operation, *variant, *shape;

@@ -132,10 +132,66 @@ static void figures_are_told(void **state) {
 static void two_ways_side_by_side(void **state) {
     (void)state;
     struct command_result r =
-        varve("ab", "-m", TINY, "-t", "1", "--prompt", "8", "--gen", "16", "--rounds", "2",
-              "--a", "--draft off", "--b", "--draft both --draft-max 4");
+        varve("ab", "-m", TINY, "-t", "1", "--prompt", "8", "--gen", "16", "--rounds", "2", "--a",
+              "--draft off", "--b", "--draft both --draft-max 4");
     assert_int_equal(r.code, 0);
     assert_non_null(strstr(r.out, "all tokens were equal"));
+    command_free(&r);
+}
+
+/* ---- varve bench draft: what it writes, not how long that took ---- */
+
+#define ODD VARVE_SOURCE_DIR "/tests/data/qwen4exp/odd.f32.gguf"
+#define LITTLE                                                                                     \
+    "bench", "draft", "-m", ODD, "-t", "1", "--gen", "30", "--rounds", "2", "--depth", "9"
+
+static void ways_are_measured(void **state) {
+    (void)state;
+    static const char *const names[] = {"plain", "mtp 1",    "mtp 2",  "mtp 3",
+                                        "mtp 4", "adaptive", "suffix", "both"};
+    struct command_result r = varve(LITTLE, "--accept", "1,0", "--json");
+    assert_int_equal(r.code, 0);
+    assert_string_equal(r.err, "");
+    char *line = strtok(r.out, "\n");
+    for (int i = 0; i < 16; i++, line = strtok(NULL, "\n")) {
+        json_error_t error;
+        double accept, rate, tokens, of_plain;
+        const char *way;
+        assert_non_null(line);
+        json_t *object = json_loads(line, 0, &error);
+        assert_int_equal(json_unpack(object, "{s:F, s:s, s:F, s:F, s:F}", "accept", &accept, "way",
+                                     &way, "tokens_per_second", &rate, "tokens_per_window", &tokens,
+                                     "of_plain", &of_plain),
+                         0);
+        assert_string_equal(way, names[i % 8]);
+        assert_true(accept == (i < 8) && rate > 0 && of_plain > 0);
+        int k = i % 8; /* drafts of the fixed ways; the text's last window may be shorter */
+        if (k <= 4) {
+            assert_true(i < 8 ? tokens > 0.8 * (k + 1) && tokens <= k + 1 : tokens == 1);
+        } else {
+            assert_true(tokens >= 1 && tokens <= (i < 8 ? 9 : 1));
+        }
+        json_decref(object);
+    }
+    assert_null(line);
+    command_free(&r);
+}
+
+static void forms_of_the_table(void **state) {
+    (void)state;
+    struct command_result r = varve(LITTLE, "--accept", "0.5");
+    assert_int_equal(r.code, 0);
+    assert_non_null(strstr(r.out, "adaptive"));
+    command_free(&r);
+    r = varve(LITTLE, "--accept", "0.5", "--csv");
+    assert_int_equal(r.code, 0);
+    assert_non_null(strstr(r.out, "\n0.5,mtp 4,"));
+    command_free(&r);
+    r = varve(LITTLE, "--accept", ".5,1", "--svg");
+    assert_int_equal(r.code, 0);
+    assert_memory_equal(r.out, "<svg ", 5);
+    assert_non_null(strstr(r.out, "chance 0.5</text>"));
+    assert_non_null(strstr(r.out, "</svg>\n"));
     command_free(&r);
 }
 
@@ -144,13 +200,20 @@ static void refusals(void **state) {
     command_refuses(varve(TELL, "--draft", "ngram"), 2,
                     WORDS("--draft", "off, mtp, suffix or both", "ngram"));
     command_refuses(varve(TELL, "--draft-max", "16"), 2, WORDS("--draft-max", "1 to 15"));
+    command_refuses(varve(LITTLE, "--accept", "1.5"), 2, WORDS("--accept", "0 to 1", "1.5"));
+    command_refuses(varve(LITTLE, "--accept", "0.5,"), 2, WORDS("--accept", "0.5,"));
+    command_refuses(varve(LITTLE, "--rows", "2"), 2, WORDS("--rows", "drafts"));
+    command_refuses(varve("bench", "model", "-m", ODD, "--accept", "1"), 2,
+                    WORDS("--accept", "bench draft"));
+    command_refuses(varve(LITTLE, "--csv", "--svg"), 2, WORDS("choose one"));
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_are_equal),       cmocka_unit_test(ends_are_equal),
         cmocka_unit_test(chats_are_equal),       cmocka_unit_test(figures_are_told),
-        cmocka_unit_test(two_ways_side_by_side), cmocka_unit_test(refusals),
+        cmocka_unit_test(two_ways_side_by_side), cmocka_unit_test(ways_are_measured),
+        cmocka_unit_test(forms_of_the_table),    cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

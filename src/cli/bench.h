@@ -5,6 +5,7 @@
 #include <varve.h>
 
 int bench_model(const struct arguments *arguments);
+int bench_draft(const struct arguments *arguments);
 int bench_operations(const struct arguments *arguments);
 
 /* What a line of an operation comes to. */

@@ -26,11 +26,15 @@ struct vv_decoder {
 
 /* ---- life ---- */
 
-static int add_drafter(struct vv_decoder *d, struct vv_drafter *drafter, struct vv_error *error) {
+void vv_decoder_add(struct vv_decoder *d, struct vv_drafter *drafter) {
+    d->drafters[d->drafter_count++] = drafter;
+}
+
+static int add_made(struct vv_decoder *d, struct vv_drafter *drafter, struct vv_error *error) {
     if (!drafter) {
         return vv_fail_memory(error, sizeof *d, "a drafter");
     }
-    d->drafters[d->drafter_count++] = drafter;
+    vv_decoder_add(d, drafter);
     return VV_OK;
 }
 
@@ -38,10 +42,10 @@ static int add_drafters(struct vv_decoder *d, struct vv_error *error) {
     enum vv_draft draft = d->options.draft;
     int code = VV_OK;
     if (draft == VV_DRAFT_MTP || draft == VV_DRAFT_BOTH) {
-        code = add_drafter(d, vv_mtp_drafter(d->session, d->options.slot), error);
+        code = add_made(d, vv_mtp_drafter(d->session, d->options.slot), error);
     }
     if (code == VV_OK && (draft == VV_DRAFT_SUFFIX || draft == VV_DRAFT_BOTH)) {
-        code = add_drafter(d, vv_suffix_drafter(), error);
+        code = add_made(d, vv_suffix_drafter(), error);
     }
     return code;
 }
@@ -246,11 +250,15 @@ static uint32_t drafts_most(const struct vv_decoder *d, uint64_t more) {
     return more == 0 ? 0 : (uint32_t)(most < more - 1 ? most : more - 1);
 }
 
+int32_t vv_decoder_drafted(const struct vv_decoder *d) {
+    return d->open && d->row + 1 < d->rows ? d->window[d->row + 1] : -1;
+}
+
 int vv_decoder_take(struct vv_decoder *d, int32_t token, uint64_t more, struct vv_error *error) {
     double began = vv_seconds();
     int code = VV_OK;
     d->report.tokens++;
-    if (d->open && d->row + 1 < d->rows && d->window[d->row + 1] == token) {
+    if (token >= 0 && token == vv_decoder_drafted(d)) {
         d->row++;
         return append(d, &token, 1, error);
     }

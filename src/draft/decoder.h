@@ -27,6 +27,10 @@ int vv_decoder_new(struct vv_session *session, const struct vv_decoder_options *
                    struct vv_decoder **decoder, struct vv_error *error);
 void vv_decoder_free(struct vv_decoder *decoder);
 
+/* One more drafter, up to VV_DRAFTERS_MAX, of a decoder that has taken no token yet; it is freed
+ * with the decoder. */
+void vv_decoder_add(struct vv_decoder *decoder, struct vv_drafter *drafter);
+
 /* The slot holds these tokens, all of them, and the session's last window had one row of logits,
  * which is the last one's. What the decoder knows of an earlier text stays if this one begins with
  * it. */
@@ -35,6 +39,9 @@ int vv_decoder_begin(struct vv_decoder *decoder, const int32_t *tokens, size_t c
 
 /* Of the next token: [vocabulary], until the next call of vv_decoder_take. */
 const float *vv_decoder_logits(const struct vv_decoder *decoder);
+
+/* The draft of the next token, or -1. */
+int32_t vv_decoder_drafted(const struct vv_decoder *decoder);
 
 /* The token that was drawn becomes part of the text; of those that follow `more` are wanted at
  * most, which saves drafts that nobody reads. After an error the slot is as vv_session_run leaves

@@ -49,6 +49,7 @@ struct vv_session {
     struct vv_store store;
     size_t spacing; /* tokens from one checkpoint to the next at most; 0: there are none */
     struct pass passes[PASSES];
+    bool unfollowed;             /* the draft block is left behind */
     const struct pass *last;     /* whose logits are shown */
     const struct pass *observed; /* trunk or verify of the last window */
     void *shown;                 /* what vv_session_observed gave last */

@@ -194,7 +194,7 @@ int vv_session_run(struct vv_session *s, const struct vv_row *rows, size_t count
         return code; /* nothing was touched */
     }
     code = run_pass(s, pass, error);
-    if (code == VV_OK && s->options.mtp && mode == VV_ADVANCE) {
+    if (code == VV_OK && s->options.mtp && !s->unfollowed && mode == VV_ADVANCE) {
         code = run_mtp(s, w, error);
     }
     if (code != VV_OK) {

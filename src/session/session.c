@@ -228,6 +228,10 @@ void vv_session_free(struct vv_session *s) {
     free(s);
 }
 
+void vv_session_follow(struct vv_session *session, bool follow) {
+    session->unfollowed = !follow;
+}
+
 const struct vv_session_options *vv_session_options_of(const struct vv_session *session) {
     return &session->options;
 }

@@ -39,6 +39,11 @@ void vv_session_free(struct vv_session *session);
 /* As it was opened. */
 const struct vv_session_options *vv_session_options_of(const struct vv_session *session);
 
+/* With `follow` false the draft block's state stays where it is while a slot's tokens are read, as
+ * in a session without one: to measure what following costs. A slot that was read so has to be
+ * cleared before anything is drafted in it. */
+void vv_session_follow(struct vv_session *session, bool follow);
+
 size_t vv_session_length(const struct vv_session *session, uint32_t slot);
 const int32_t *vv_session_tokens(const struct vv_session *session, uint32_t slot); /* [length] */
 void vv_session_clear(struct vv_session *session, uint32_t slot);
