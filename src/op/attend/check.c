@@ -241,6 +241,7 @@ static void check_shapes(struct vv_check *check) {
         {1, 1, 1, F32, F32},   {2, 1, 7, F16, F16},    {4, 2, 16, F16, F16},
         {6, 2, 64, F32, F32},  {6, 3, 80, F16, F32},   {12, 2, 128, F32, F16},
         {3, 1, 160, F16, F16}, {24, 2, 256, F16, F16}, {34, 2, 33, F32, F32},
+        {6, 1, 256, F32, F32},
     };
     static const int32_t firsts[] = {0, 1, 62, 63, 64, 65, 126, 127, 128, 254};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {

@@ -171,12 +171,12 @@ __device__ void load_state(columns<C, SEGMENTS> &x, const float *from, size_t ke
         bool here = from && key < key_dim;
         for (int c = 0; c < C; c += 2) {
             float2 two = make_float2(0.0f, 0.0f);
-            const float *at = here ? from + key * value_dim + column + c : nullptr;
-            if (even && here && column + c < value_dim) {
+            const float *at = here ? from + key * value_dim + column + (size_t)c : nullptr;
+            if (even && here && column + (size_t)c < value_dim) {
                 two = *reinterpret_cast<const float2 *>(at);
             } else if (here) {
-                two.x = column + c < value_dim ? at[0] : 0.0f;
-                two.y = column + c + 1 < value_dim ? at[1] : 0.0f;
+                two.x = column + (size_t)c < value_dim ? at[0] : 0.0f;
+                two.y = column + (size_t)c + 1 < value_dim ? at[1] : 0.0f;
             }
             x.s[c][e] = two.x;
             x.s[c + 1][e] = two.y;
@@ -191,15 +191,15 @@ __device__ void store_state(const columns<C, SEGMENTS> &x, float *to, size_t key
     for (int e = 0; e < SEGMENTS * SEGMENT_KEYS; e++) {
         size_t key = key_of(g, e);
         for (int c = 0; c < C && key < key_dim; c += 2) {
-            float *at = to + key * value_dim + column + c;
-            if (even && column + c < value_dim) {
+            float *at = to + key * value_dim + column + (size_t)c;
+            if (even && column + (size_t)c < value_dim) {
                 *reinterpret_cast<float2 *>(at) = make_float2(x.s[c][e], x.s[c + 1][e]);
                 continue;
             }
-            if (column + c < value_dim) {
+            if (column + (size_t)c < value_dim) {
                 at[0] = x.s[c][e];
             }
-            if (column + c + 1 < value_dim) {
+            if (column + (size_t)c + 1 < value_dim) {
                 at[1] = x.s[c + 1][e];
             }
         }

@@ -1,0 +1,248 @@
+/*
+ * The kernels made of tiles. Few rows: a block a chunk, whose (m_c, l_c, o_c) another kernel merges
+ * in order. Many rows: a block takes all chunks of its row and heads, and keeps o in registers.
+ */
+#pragma once
+#include "op/attend/cuda_tile.cuh"
+
+namespace {
+
+enum { MERGE_THREADS = 256, MERGED_AT_ONCE = 16 };
+
+/* Scratch memory: what chunks leave to be merged, [rows][heads][chunks]. */
+struct partials {
+    float2 *softmax; /* m_c, l_c */
+    float *o;        /* [width] */
+    size_t chunks;   /* room for so many */
+};
+
+template <int HEADS>
+__device__ tile tile_of(const task &t, const tile_shape &shape, size_t row, size_t block,
+                        uint8_t *shared) {
+    size_t group = t.a.heads / t.a.kv_heads, blocks = (group + 2 * HEADS - 1) / (2 * HEADS);
+    size_t kv_head = block / blocks, first = block % blocks * 2 * HEADS;
+    size_t left = group - first;
+    return {row,
+            kv_head,
+            kv_head * group + first,
+            left < 2 * HEADS ? left : 2 * HEADS,
+            keys_of(t, row),
+            shared,
+            shared + shape.value};
+}
+
+/* o = fma(o_c, b, o · a). */
+template <int HEADS>
+__device__ void merge_tile(const tile_small<HEADS> *m, const float (&o_c)[HEADS][4],
+                           float (&o)[HEADS][4]) {
+    unsigned first = threadIdx.x / 32 % 2 * HEADS;
+    for (int h = 0; h < HEADS; h++) {
+        float a = m->a[first + (unsigned)h], b = m->b[first + (unsigned)h];
+        for (int i = 0; i < 4; i++) {
+            o[h][i] = fmaf(o_c[h][i], b, o[h][i] * a);
+        }
+    }
+}
+
+/* The thread's columns of its heads, if they are any: (head of the tile, column, values) go to
+ * `store`. */
+template <int HEADS, typename Store>
+__device__ void each_output(const task &t, const tile &b, const float (&o)[HEADS][4], Store store) {
+    unsigned warp = threadIdx.x / 32, first = warp % 2 * HEADS;
+    unsigned d = warp / 2 * (TILE_WIDTH / 2) + threadIdx.x % 32 * 4;
+    for (int h = 0; h < HEADS; h++) {
+        if (d < t.a.width && first + (unsigned)h < b.heads) {
+            store(first + (unsigned)h, d, o[h]);
+        }
+    }
+}
+
+/*
+ * Chunks first … end - 1, ALL: merged and finished, else one that is left in `to`. While the values
+ * of a chunk are taken the next keys are on their way; where keys and values share their place, the
+ * values of this one while its softmax is taken.
+ */
+template <int HEADS, bool ALL>
+__device__ void take_chunks(const task &t, const tile_shape &shape, const tile &b, uint32_t first,
+                            uint32_t end, const partials &to, tile_small<HEADS> *m) {
+    const bool apart = shape.value > 0;
+    unsigned half = threadIdx.x / VV_LANES;
+    queries<HEADS> q;
+    float o[HEADS][4] = {};
+    merged s = {-INFINITY, 0.0f, 0.0f, 0.0f};
+    auto count_of = [&](uint32_t chunk) {
+        uint32_t left = chunk < end ? b.k.count - chunk * CHUNK : 0;
+        return left < CHUNK ? left : (uint32_t)CHUNK;
+    };
+    auto find = [&](uint32_t chunk) {
+        if (threadIdx.x < count_of(chunk)) {
+            m->entry[chunk % 2][threadIdx.x] = entry_of(t, b.k, chunk * CHUNK + threadIdx.x);
+        }
+    };
+    auto copy_keys = [&](uint32_t c) {
+        copy_chunk(t.a.k, t, b, m->entry[c % 2], count_of(c), b.key, shape.key_row);
+    };
+    auto copy_values = [&](uint32_t c) {
+        copy_chunk(t.a.v, t, b, m->entry[c % 2], count_of(c), b.value, shape.value_row);
+    };
+    find(first);
+    __syncthreads();
+    copy_keys(first);
+    vv_copy_commit();
+    if (apart) {
+        copy_values(first);
+    }
+    vv_copy_commit();
+    load_queries(t, b, q);
+    for (uint32_t c = first; c < end; c++) {
+        uint32_t count = count_of(c);
+        vv_copy_wait<1>();
+        find(c + 1);
+        __syncthreads();
+        tile_scores<HEADS>(t, b, shape, q, count, m);
+        __syncthreads();
+        if (apart) {
+            copy_keys(c + 1);
+        } else {
+            copy_values(c);
+        }
+        vv_copy_commit();
+        float2 softmax = chunk_softmax(t, m->p[half < b.heads ? half : 0], half < b.heads);
+        if (ALL) {
+            merge(&s, softmax.x, softmax.y);
+            if (threadIdx.x % VV_LANES == 0 && half < b.heads) {
+                m->a[half] = s.a;
+                m->b[half] = s.b;
+                m->l[half] = s.l;
+            }
+        } else if (threadIdx.x % VV_LANES == 0 && half < b.heads) {
+            to.softmax[(b.row * t.a.heads + b.head + half) * to.chunks + c] = softmax;
+        }
+        if (apart) {
+            vv_copy_wait<1>();
+        } else {
+            vv_copy_wait<0>();
+        }
+        __syncthreads();
+        float o_c[HEADS][4];
+        tile_values<HEADS>(t, b, shape, count, m, o_c);
+        if (ALL) {
+            merge_tile<HEADS>(m, o_c, o);
+            __syncthreads();
+            if (apart) {
+                copy_values(c + 1);
+            } else {
+                copy_keys(c + 1);
+                vv_copy_commit();
+            }
+            vv_copy_commit();
+        } else {
+            each_output<HEADS>(t, b, o_c, [&](size_t h, unsigned d, const float(&x)[4]) {
+                size_t at = (b.row * t.a.heads + b.head + h) * to.chunks + c;
+                *reinterpret_cast<float4 *>(to.o + at * t.a.width + d) =
+                    make_float4(x[0], x[1], x[2], x[3]);
+            });
+        }
+    }
+    vv_copy_wait<0>();
+    if (ALL) {
+        each_output<HEADS>(t, b, o, [&](size_t h, unsigned d, const float(&x)[4]) {
+            float inverse = 1.0f / m->l[h];
+            float *y = t.a.y + (b.row * t.a.heads + b.head + h) * t.a.width + d;
+            for (unsigned i = 0; i < 4; i++) {
+                y[i] = gated(t, b.row, b.head + h, d + i, x[i], inverse);
+            }
+        });
+    }
+}
+
+/* Blocks: chunks; heads; rows. */
+template <int HEADS>
+__global__ void __launch_bounds__(TILE_THREADS) one_chunk(task t, tile_shape shape, partials to) {
+    __shared__ tile_small<HEADS> m;
+    tile b = tile_of<HEADS>(t, shape, blockIdx.z, blockIdx.y, vv_dynamic_shared<uint8_t>());
+    if (keys_valid(t, b.k) && blockIdx.x * CHUNK < b.k.count) {
+        take_chunks<HEADS, false>(t, shape, b, blockIdx.x, blockIdx.x + 1, to, &m);
+    }
+}
+
+/* Blocks: heads; rows. */
+template <int HEADS>
+__global__ void __launch_bounds__(TILE_THREADS) all_chunks(task t, tile_shape shape) {
+    __shared__ tile_small<HEADS> m;
+    tile b = tile_of<HEADS>(t, shape, blockIdx.y, blockIdx.x, vv_dynamic_shared<uint8_t>());
+    if (keys_valid(t, b.k)) {
+        take_chunks<HEADS, true>(t, shape, b, 0, (b.k.count + CHUNK - 1) / CHUNK, {}, &m);
+    }
+}
+
+/* The factors of the chunks from `first` on, a thread each; m: the largest before them, and after
+ * that of all. */
+__device__ void merge_factors(const float2 *softmax, uint32_t first, uint32_t chunks, float *m,
+                              float3 *factor, float *warp_top) {
+    uint32_t c = first + threadIdx.x;
+    float2 mine = c < chunks ? softmax[c] : make_float2(-INFINITY, 0.0f);
+    float top = mine.x;
+    for (unsigned apart = 1; apart < 32; apart *= 2) {
+        float other = __shfl_up_sync(0xffffffffu, top, apart);
+        top = threadIdx.x % 32 >= apart ? fmaxf(top, other) : top;
+    }
+    float before = __shfl_up_sync(0xffffffffu, top, 1);
+    before = threadIdx.x % 32 > 0 ? before : -INFINITY;
+    __syncthreads();
+    if (threadIdx.x % 32 == 31) {
+        warp_top[threadIdx.x / 32] = top;
+    }
+    __syncthreads();
+    float all = *m;
+    for (unsigned w = 0; w < MERGE_THREADS / 32; w++) {
+        if (w == threadIdx.x / 32) {
+            before = fmaxf(before, all);
+        }
+        all = fmaxf(all, warp_top[w]);
+    }
+    *m = all;
+    float most = fmaxf(before, mine.x);
+    factor[threadIdx.x] = make_float3(vv_exp(before - most), vv_exp(mine.x - most), mine.y);
+    __syncthreads();
+}
+
+/* A block a row and head, a thread a column. The largest m so far is found first, so that what is
+ * left of the merge is two operations a chunk. */
+__global__ void __launch_bounds__(MERGE_THREADS) merge_chunks(task t, partials from) {
+    __shared__ float3 factor[MERGE_THREADS]; /* a, b, l_c */
+    __shared__ float warp_top[MERGE_THREADS / 32];
+    size_t row = blockIdx.x / t.a.heads, head = blockIdx.x % t.a.heads, d = threadIdx.x;
+    keys k = keys_of(t, row);
+    if (k.count == 0 || k.listed > t.a.keep) {
+        return; /* told */
+    }
+    uint32_t chunks = (k.count + CHUNK - 1) / CHUNK;
+    const float2 *softmax = from.softmax + blockIdx.x * from.chunks;
+    const float *o_c = from.o + blockIdx.x * from.chunks * t.a.width + d;
+    float m = -INFINITY, l = 0.0f, o = 0.0f;
+    for (uint32_t first = 0; first < chunks; first += MERGE_THREADS) {
+        uint32_t n = chunks - first < MERGE_THREADS ? chunks - first : MERGE_THREADS;
+        merge_factors(softmax, first, chunks, &m, factor, warp_top);
+        for (uint32_t c = 0; c < n && d < t.a.width; c += MERGED_AT_ONCE) {
+            float next[MERGED_AT_ONCE];
+            VV_UNROLL
+            for (uint32_t i = 0; i < MERGED_AT_ONCE; i++) {
+                next[i] = c + i < n ? o_c[(first + c + i) * t.a.width] : 0.0f;
+            }
+            VV_UNROLL
+            for (uint32_t i = 0; i < MERGED_AT_ONCE; i++) {
+                if (c + i < n) {
+                    float3 f = factor[c + i];
+                    l = fmaf(f.z, f.y, l * f.x);
+                    o = fmaf(next[i], f.y, o * f.x);
+                }
+            }
+        }
+    }
+    if (d < t.a.width) {
+        t.a.y[blockIdx.x * t.a.width + d] = gated(t, row, head, d, o, 1.0f / l);
+    }
+}
+
+} // namespace
