@@ -30,3 +30,15 @@ struct vv_conv1d {
 };
 
 extern const struct vv_operation vv_conv1d;
+
+/* Where x lies at `back` positions before the row's, or NULL before the sequence's start. */
+VV_BOTH const float *vv_conv1d_input(const struct vv_conv1d *a, size_t row, size_t back) {
+    const struct vv_window *w = a->window;
+    int64_t position = w->position[row] - (int64_t)back;
+    if (position < 0) {
+        return NULL;
+    }
+    int32_t in_window = vv_window_back(w, (int32_t)row, (int32_t)back);
+    return in_window >= 0 ? a->x + (size_t)in_window * a->channels
+                          : (const float *)vv_state_at(&a->history, w->slot[row], position);
+}

@@ -8,16 +8,8 @@ namespace {
 
 enum { THREADS = 128 };
 
-struct table {
-    const uint8_t *data;
-    size_t row_bytes, rows;
-    unsigned width;
-    int type;
-    const float *scale;
-};
-
 __global__ void __launch_bounds__(THREADS)
-    embed(table t, const int32_t *token, float *x, size_t streams, vv_trouble trouble) {
+    embed(vv_table t, const int32_t *token, float *x, size_t streams, vv_trouble trouble) {
     size_t row = blockIdx.x;
     unsigned i = blockIdx.y * THREADS + threadIdx.x;
     int32_t id = token[row];
@@ -28,8 +20,7 @@ __global__ void __launch_bounds__(THREADS)
     if (i >= t.width) {
         return;
     }
-    float v = vv_decode_lane(t.type, t.data + (size_t)id * t.row_bytes, t.width, i / 32, i % 32);
-    v = t.scale ? v * *t.scale : v;
+    float v = vv_table_value(t, (size_t)id, i);
     for (size_t s = 0; s < streams; s++) {
         x[(row * streams + s) * t.width + i] = v;
     }
@@ -37,11 +28,8 @@ __global__ void __launch_bounds__(THREADS)
 
 int launch(const void *args, const vv_launch *on) {
     auto a = static_cast<const struct vv_embed *>(args);
-    const vv_weight *w = a->table;
-    table t = {w->data, vv_split_row_bytes(w->row_bytes), w->rows, (unsigned)w->width, w->type,
-               w->scale};
-    return vv_start(embed, dim3((unsigned)vv_rows(a->rows), vv_blocks(w->width, THREADS)), THREADS,
-                    0, on->stream, t,
+    return vv_start(embed, dim3((unsigned)vv_rows(a->rows), vv_blocks(a->table->width, THREADS)),
+                    THREADS, 0, on->stream, vv_table_of(a->table),
                     vv_on_device_as(on, static_cast<const int32_t *>(a->window->token)), a->x,
                     a->streams, vv_trouble_of(on));
 }

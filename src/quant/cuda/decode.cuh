@@ -32,3 +32,23 @@ static __device__ inline float vv_decode_lane(int type, const uint8_t *row, unsi
         return 0.0f;
     }
 }
+
+/* A weight whose rows are looked up, each as it is. */
+struct vv_table {
+    const uint8_t *data;
+    size_t row_bytes, rows;
+    unsigned width;
+    int type;
+    const float *scale;
+};
+
+static inline vv_table vv_table_of(const vv_weight *w) {
+    return {w->data, vv_split_row_bytes(w->row_bytes), w->rows, (unsigned)w->width, w->type,
+            w->scale};
+}
+
+/* Value i of a row; neighbours in a warp take neighbours. */
+static __device__ inline float vv_table_value(const vv_table &t, size_t row, unsigned i) {
+    float v = vv_decode_lane(t.type, t.data + row * t.row_bytes, t.width, i / 32, i % 32);
+    return t.scale ? v * *t.scale : v;
+}

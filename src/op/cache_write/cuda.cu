@@ -1,0 +1,64 @@
+/* A thread an element of an entry. */
+#include "device/cuda/kernel.cuh"
+VV_C_BEGIN
+#include "op/cache_write/contract.h"
+VV_C_END
+
+namespace {
+
+enum { THREADS = 256 };
+
+/* Whether a ring holds the row's position at the window's end. */
+__device__ bool stays(const vv_window *w, unsigned row, uint32_t ring) {
+    int32_t slot = w->slot[row], newest = -1;
+    for (int32_t i = 0; i < w->sequences; i++) {
+        int32_t last = w->sequence_row[w->sequence_begin[i + 1] - 1];
+        newest = w->slot[last] == slot ? w->position[last] : newest;
+    }
+    return newest - w->position[row] < (int64_t)ring;
+}
+
+/* `crowded`: the window has more rows than the ring. */
+__global__ void __launch_bounds__(THREADS)
+    write(struct vv_cache_write a, bool crowded, vv_trouble trouble) {
+    unsigned row = blockIdx.x, at = blockIdx.y * THREADS + threadIdx.x;
+    int32_t end = a.window->position[row] + 1;
+    if (at >= a.to.width || (a.every && end % a.every) ||
+        (crowded && !stays(a.window, row, a.to.ring))) {
+        return;
+    }
+    int64_t index = a.every ? end / a.every - 1 : end - 1 + a.shift;
+    void *entry = vv_state_at(&a.to, a.window->slot[row], index);
+    size_t part = a.second ? a.to.width / 2 : a.to.width;
+    bool beyond = at >= part;
+    auto from = static_cast<const uint32_t *>(beyond ? a.second : a.from) + row * a.row_stride;
+    uint32_t bits = from[beyond ? at - part : at];
+    if (a.to.type != VV_TYPE_F16) {
+        static_cast<uint32_t *>(entry)[at] = bits;
+        return;
+    }
+    uint16_t narrow = vv_to_f16(vv_from_bits(bits));
+    static_cast<uint16_t *>(entry)[at] = narrow;
+    if ((narrow & 0x7c00) == 0x7c00) {
+        vv_report(trouble, VV_ERROR_NOT_FINITE);
+    }
+}
+
+int launch(const void *args, const vv_launch *on) {
+    auto a = *static_cast<const struct vv_cache_write *>(args);
+    size_t rows = vv_rows(a.rows);
+    a.from = vv_on_device(on, a.from); /* tokens come from the window */
+    a.second = vv_on_device(on, a.second);
+    a.window = vv_on_device_as(on, a.window);
+    return vv_start(write, dim3((unsigned)rows, vv_blocks(a.to.width, THREADS)), THREADS, 0,
+                    on->stream, a, a.to.ring > 0 && rows > a.to.ring, vv_trouble_of(on));
+}
+
+const vv_variant variants[] = {
+    {"cache_write/cuda", VV_CUDA_ANY, true, nullptr, nullptr, nullptr, launch, nullptr},
+    {},
+};
+
+} // namespace
+
+extern const vv_more_variants vv_cuda_folder_cache_write[] = {{"cache_write", variants}, {}};

@@ -1,0 +1,32 @@
+/* A thread a value of a stream. */
+#include "device/cuda/kernel.cuh"
+VV_C_BEGIN
+#include "op/hyper_write/contract.h"
+VV_C_END
+
+namespace {
+
+enum { THREADS = 256 };
+
+__global__ void __launch_bounds__(THREADS) write(struct vv_hyper_write a) {
+    size_t stream = blockIdx.x, i = (size_t)blockIdx.y * THREADS + threadIdx.x;
+    if (i < a.width) {
+        float *x = a.x + stream * a.width + i;
+        *x = fmaf(a.gamma[stream], a.o[stream / a.streams * a.width + i], *x);
+    }
+}
+
+int launch(const void *args, const vv_launch *on) {
+    auto a = static_cast<const struct vv_hyper_write *>(args);
+    dim3 grid((unsigned)(vv_rows(a->rows) * a->streams), vv_blocks(a->width, THREADS));
+    return vv_start(write, grid, THREADS, 0, on->stream, *a);
+}
+
+const vv_variant variants[] = {
+    {"hyper_write/cuda", VV_CUDA_ANY, true, nullptr, nullptr, nullptr, launch, nullptr},
+    {},
+};
+
+} // namespace
+
+extern const vv_more_variants vv_cuda_folder_hyper_write[] = {{"hyper_write", variants}, {}};
