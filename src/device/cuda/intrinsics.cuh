@@ -244,8 +244,9 @@ VV_DEVICE void vv_let_next_begin() {
 
 /*
  * vv_start(kernel, grid, block, shared_bytes, stream, arguments…): a kernel on a stream, with that
- * much dynamic shared memory, beyond 48 KB, too. vv_start_early: it may begin before the kernel in
- * front of it has ended, on devices that can; it calls vv_wait_for_previous itself.
+ * much dynamic shared memory, beyond 48 KB, too; a grid of no blocks does nothing. vv_start_early:
+ * it may begin before the kernel in front of it has ended, on devices that can; it calls
+ * vv_wait_for_previous itself.
  */
 #define vv_start(...) vv_start_named(#__VA_ARGS__, false, __VA_ARGS__)
 #define vv_start_early(...) vv_start_named(#__VA_ARGS__, true, __VA_ARGS__)
@@ -254,6 +255,9 @@ template <class... P, class... A>
 inline cudaError_t vv_start_named(const char *text, bool early, void (*kernel)(P...), dim3 grid,
                                   dim3 block, size_t shared, void *stream, A &&...arguments) {
     constexpr size_t plain = 48 << 10;
+    if (grid.x == 0 || grid.y == 0 || grid.z == 0) {
+        return cudaSuccess;
+    }
     if (shared > plain) {
         cudaError_t error = cudaFuncSetAttribute(
             kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared));
