@@ -60,6 +60,10 @@ int varve_file_open(const char *path, bool read, struct varve_file **file,
                     struct varve_error *error);
 void varve_file_close(struct varve_file *file);
 
+/* Adds the draft block that another file holds, before a model is opened from `file`, which has
+ * none. One of another kind or model is refused by its name. On an error `file` is as before. */
+int varve_file_add_drafts(struct varve_file *file, const char *path, struct varve_error *error);
+
 /* A mapped file that is cut short raises SIGBUS when it is read. After this call it reads as zeros
  * there instead, and evaluation then fails with a sentence. Takes the process's SIGBUS handler for
  * good: a program decides, once, at its start. */

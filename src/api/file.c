@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "api/internal.h"
 #include "gguf/types.h"
+#include "model/draft_head.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,7 @@ static void mark_used(struct varve_file *file) {
     }
     if (vv_weights_new(file->gguf, NULL, &weights, &e) == VV_OK) {
         bound = family->bind(geometry, weights);
+        free(file->used);
         file->used = bound ? calloc(count + 1, sizeof *file->used) : NULL;
         for (size_t i = 0; file->used && i < count; i++) {
             file->used[i] = vv_weights_uses(weights, i);
@@ -58,6 +60,22 @@ int varve_file_open(const char *path, bool read, struct varve_file **file,
     read_architecture(f);
     mark_used(f);
     *file = f;
+    return VARVE_OK;
+}
+
+int varve_file_add_drafts(struct varve_file *file, const char *path, struct varve_error *error) {
+    const struct vv_gguf_options options = {.read = !vv_gguf_mapped(file->gguf)};
+    struct vv_gguf *head;
+    int code = vv_gguf_open(path, &options, &head, vv_internal(error));
+    if (code != VV_OK) {
+        return code;
+    }
+    code = vv_draft_head_join(file->gguf, head, vv_internal(error));
+    if (code != VV_OK) {
+        vv_gguf_close(head);
+        return code;
+    }
+    mark_used(file);
     return VARVE_OK;
 }
 

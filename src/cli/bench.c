@@ -10,7 +10,8 @@ static const enum option_id of_models[] = {
     OPTION_load,  OPTION_kv,     OPTION_window,   OPTION_tuned, OPTION_COUNT};
 static const enum option_id of_operations[] = {OPTION_shape, OPTION_variant, OPTION_COUNT};
 static const enum option_id of_tables[] = {OPTION_csv, OPTION_svg, OPTION_COUNT};
-static const enum option_id of_drafts[] = {OPTION_accept, OPTION_draft_max, OPTION_COUNT};
+static const enum option_id of_drafts[] = {OPTION_accept, OPTION_draft_max, OPTION_draft_model,
+                                           OPTION_COUNT};
 static const enum option_id not_of_drafts[] = {OPTION_prompt, OPTION_same_experts, OPTION_rows,
                                                OPTION_window, OPTION_COUNT};
 

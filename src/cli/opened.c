@@ -40,9 +40,21 @@ static int load_model(struct opened *opened) {
     return EXIT_DONE;
 }
 
+/* The draft block of another file, if that is asked for. */
+static int add_drafts(const struct arguments *arguments, struct opened *opened) {
+    struct varve_error error;
+    const char *path = text_of(arguments, OPTION_draft_model);
+    if (!path || varve_file_add_drafts(opened->file, path, &error) == VARVE_OK) {
+        return EXIT_DONE;
+    }
+    close_model(opened);
+    return fail("%s", error.message);
+}
+
 int open_model(const struct arguments *arguments, struct opened *opened) {
     *opened = (struct opened){0};
     int code = open_file(arguments, &opened->file);
+    code = code == EXIT_DONE ? add_drafts(arguments, opened) : code;
     return code == EXIT_DONE ? load_model(opened) : code;
 }
 

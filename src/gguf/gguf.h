@@ -32,6 +32,18 @@ int vv_gguf_open(const char *path, const struct vv_gguf_options *options, struct
 int vv_gguf_open_memory(const void *bytes, size_t size, const char *name, struct vv_gguf **out,
                         struct vv_error *error);
 
+/*
+ * Takes over `other`, for a part of a model in a file of its own: its files become further shards
+ * of `g`, its tensors whose names begin with `prefix` are among those of `g` (the others are let
+ * be), and `keys` [key_count], entries of its own, are found in place of, or beside, those of `g`
+ * with these names. Both were opened alike, mapped or not. On a failure (a tensor of that name is
+ * there already) nothing has changed.
+ */
+struct vv_gguf_entry;
+int vv_gguf_attach(struct vv_gguf *g, struct vv_gguf *other, const char *prefix,
+                   const struct vv_gguf_entry *const *keys, size_t key_count,
+                   struct vv_error *error);
+
 /* Frees everything that came from `g`. NULL is let be. */
 void vv_gguf_close(struct vv_gguf *g);
 

@@ -40,6 +40,8 @@ struct vv_gguf {
     size_t tensor_count;
     struct vv_gguf_tensor *tensors;        /* [tensor_count] */
     const struct vv_gguf_tensor **by_name; /* [tensor_count] in the order of their names */
+    const struct vv_gguf_entry **attached; /* [attached_count] they go before the first shard's */
+    size_t attached_count;
 };
 
 /* The file's path for messages. */
@@ -70,6 +72,9 @@ int vv_gguf_open_set(struct vv_gguf *g, struct vv_error *error);
 /* With all shards parsed: checks that they are the whole of one set, orders them, checks where
  * their tensors lie, and gathers these. */
 int vv_gguf_join(struct vv_gguf *g, struct vv_error *error);
+
+/* Fills by_name from the tensors; fails if two have one name. */
+int vv_gguf_index(struct vv_gguf *g, struct vv_error *error);
 
 /* Tensor offsets of all shards: checked, and made to count from the beginning of the file; Q2_0
  * resolved. */

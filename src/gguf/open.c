@@ -85,6 +85,7 @@ void vv_gguf_close(struct vv_gguf *g) {
         free(g->shards);
         free(g->tensors);
         free(g->by_name);
+        free(g->attached);
         free(g);
     }
 }

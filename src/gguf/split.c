@@ -183,6 +183,23 @@ const struct vv_gguf_tensor *vv_gguf_find_tensor(const struct vv_gguf *g, const 
     return found ? *found : NULL;
 }
 
+int vv_gguf_index(struct vv_gguf *g, struct vv_error *error) {
+    for (size_t i = 0; i < g->tensor_count; i++) {
+        g->by_name[i] = &g->tensors[i];
+    }
+    qsort(g->by_name, g->tensor_count, sizeof *g->by_name, compare_names);
+    for (size_t i = 1; i < g->tensor_count; i++) {
+        const struct vv_gguf_tensor *t = g->by_name[i - 1], *u = g->by_name[i];
+        if (strcmp(t->name, u->name) == 0) {
+            return vv_fail(error, VV_ERROR_INVALID, "%s: tensor '%.*s' is there twice%s%s",
+                           vv_gguf_label(&g->shards[t->shard]), VV_GGUF_NAME_SHOWN, t->name,
+                           t->shard != u->shard ? ", the other time in " : "",
+                           t->shard != u->shard ? vv_gguf_label(&g->shards[u->shard]) : "");
+        }
+    }
+    return VV_OK;
+}
+
 /* One list of the tensors of all files, and its index. */
 static int gather(struct vv_gguf *g, struct vv_error *error) {
     size_t n = g->tensor_count, at = 0;
@@ -196,20 +213,9 @@ static int gather(struct vv_gguf *g, struct vv_error *error) {
         for (size_t i = 0; i < s->tensor_count; i++, at++) {
             g->tensors[at] = s->tensors[i];
             g->tensors[at].shard = k;
-            g->by_name[at] = &g->tensors[at];
         }
     }
-    qsort(g->by_name, n, sizeof *g->by_name, compare_names);
-    for (size_t i = 1; i < n; i++) {
-        const struct vv_gguf_tensor *t = g->by_name[i - 1], *u = g->by_name[i];
-        if (strcmp(t->name, u->name) == 0) {
-            return vv_fail(error, VV_ERROR_INVALID, "%s: tensor '%.*s' is there twice%s%s",
-                           vv_gguf_label(&g->shards[t->shard]), VV_GGUF_NAME_SHOWN, t->name,
-                           t->shard != u->shard ? ", the other time in " : "",
-                           t->shard != u->shard ? vv_gguf_label(&g->shards[u->shard]) : "");
-        }
-    }
-    return VV_OK;
+    return vv_gguf_index(g, error);
 }
 
 int vv_gguf_join(struct vv_gguf *g, struct vv_error *error) {

@@ -24,6 +24,12 @@ const struct vv_gguf_entry *vv_gguf_entry_at(const struct vv_gguf *g, size_t ind
 }
 
 const struct vv_gguf_entry *vv_gguf_find(const struct vv_gguf *g, const char *key) {
+    for (size_t i = 0; i < g->attached_count; i++) {
+        const struct vv_gguf_entry *e = g->attached[i];
+        if (e->key_length == strlen(key) && memcmp(e->key, key, e->key_length) == 0) {
+            return e;
+        }
+    }
     return vv_gguf_shard_find(&g->shards[0], key);
 }
 
@@ -191,10 +197,11 @@ int vv_gguf_entry_string(const struct vv_gguf *g, const struct vv_gguf_entry *en
     return read_string(&g->shards[0], entry, index, out, error);
 }
 
-/* The entry of a key that must be there, as an array or as one value; NULL with an error. */
-static const struct vv_gguf_entry *find_entry(const struct vv_gguf_shard *s, const char *key,
-                                              bool array, struct vv_error *error) {
-    const struct vv_gguf_entry *e = vv_gguf_shard_find(s, key);
+/* The entry that was found of a key, which must be there, as an array or as one value; NULL with an
+ * error. */
+static const struct vv_gguf_entry *check_entry(const struct vv_gguf_shard *s,
+                                               const struct vv_gguf_entry *e, const char *key,
+                                               bool array, struct vv_error *error) {
     if (e && (e->type == VV_GGUF_ARRAY) == array) {
         return e;
     }
@@ -213,16 +220,18 @@ static const struct vv_gguf_entry *find_entry(const struct vv_gguf_shard *s, con
 
 int vv_gguf_shard_integer(const struct vv_gguf_shard *shard, const char *key, uint64_t max,
                           uint64_t *out, struct vv_error *error) {
-    if (!vv_gguf_shard_find(shard, key)) {
+    const struct vv_gguf_entry *e = vv_gguf_shard_find(shard, key);
+    if (!e) {
         return VV_OK;
     }
-    const struct vv_gguf_entry *e = find_entry(shard, key, false, error);
+    e = check_entry(shard, e, key, false, error);
     return e ? read_integer(shard, e, 0, 0, max, out, error) : error->code;
 }
 
 static int get_integer(const struct vv_gguf *g, const char *key, int64_t min, uint64_t max,
                        uint64_t *bits, struct vv_error *error) {
-    const struct vv_gguf_entry *e = find_entry(&g->shards[0], key, false, error);
+    const struct vv_gguf_entry *e =
+        check_entry(&g->shards[0], vv_gguf_find(g, key), key, false, error);
     return e ? read_integer(&g->shards[0], e, 0, min, max, bits, error) : error->code;
 }
 
@@ -248,31 +257,35 @@ int vv_gguf_get_i64(const struct vv_gguf *g, const char *key, int64_t *out,
 }
 
 int vv_gguf_get_f32(const struct vv_gguf *g, const char *key, float *out, struct vv_error *error) {
-    const struct vv_gguf_entry *e = find_entry(&g->shards[0], key, false, error);
+    const struct vv_gguf_entry *e =
+        check_entry(&g->shards[0], vv_gguf_find(g, key), key, false, error);
     return e ? read_f32(&g->shards[0], e, 0, out, error) : error->code;
 }
 
 int vv_gguf_get_bool(const struct vv_gguf *g, const char *key, bool *out, struct vv_error *error) {
-    const struct vv_gguf_entry *e = find_entry(&g->shards[0], key, false, error);
+    const struct vv_gguf_entry *e =
+        check_entry(&g->shards[0], vv_gguf_find(g, key), key, false, error);
     return e ? read_bool(&g->shards[0], e, 0, out, error) : error->code;
 }
 
 int vv_gguf_get_string(const struct vv_gguf *g, const char *key, struct vv_string *out,
                        struct vv_error *error) {
-    const struct vv_gguf_entry *e = find_entry(&g->shards[0], key, false, error);
+    const struct vv_gguf_entry *e =
+        check_entry(&g->shards[0], vv_gguf_find(g, key), key, false, error);
     return e ? read_string(&g->shards[0], e, 0, out, error) : error->code;
 }
 
 int vv_gguf_get_array(const struct vv_gguf *g, const char *key, const struct vv_gguf_entry **out,
                       struct vv_error *error) {
-    *out = find_entry(&g->shards[0], key, true, error);
+    *out = check_entry(&g->shards[0], vv_gguf_find(g, key), key, true, error);
     return *out ? VV_OK : error->code;
 }
 
 /* An array that must have `count` elements; NULL with an error. */
 static const struct vv_gguf_entry *find_array(const struct vv_gguf *g, const char *key,
                                               uint64_t count, struct vv_error *error) {
-    const struct vv_gguf_entry *e = find_entry(&g->shards[0], key, true, error);
+    const struct vv_gguf_entry *e =
+        check_entry(&g->shards[0], vv_gguf_find(g, key), key, true, error);
     if (e && e->count != count) {
         vv_fail(error, VV_ERROR_INVALID, "%s: key '%s' has %llu elements, and %llu are wanted",
                 vv_gguf_label(&g->shards[0]), key, (unsigned long long)e->count,
