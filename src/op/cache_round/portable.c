@@ -12,32 +12,13 @@ static uint32_t peak(const float *x, size_t n) {
     return most;
 }
 
-/* Exponent field of s from the bits of A: adding what is missing of a mantissa beyond the format's
- * largest one carries into the exponent. */
-static uint32_t scale_field(uint32_t a, uint32_t least, uint32_t missing, uint32_t below) {
-    return (((a > least ? a : least) + missing) >> 23) - below;
-}
-
-static bool out_of_range(uint32_t a) {
-    return a >= 0x67800000u; /* 2^80 */
-}
-
-/*
- * Steps of 2^(e - 3) for a magnitude in 2^e .. 2^(e + 1), of 2^-9 below 2^-6: a sum with 2^(e + 20)
- * has such steps itself, and rounds to nearest even.
- */
 static int round_block(float *x, size_t n) {
-    uint32_t a = peak(x, n), field = scale_field(a, 0x38d1b717u /* 1e-4 */, 0x1fffffu, 8);
-    if (out_of_range(a)) {
+    uint32_t a = peak(x, n), field = vv_e4m3_field(a);
+    if (vv_round_refuses(a)) {
         return VV_ERROR_NOT_FINITE;
     }
-    float s = vv_from_bits(field << 23), inverse = vv_from_bits((254 - field) << 23);
     for (size_t i = 0; i < n; i++) {
-        uint32_t bits = vv_bits(x[i] * inverse), magnitude = bits & 0x7fffffffu;
-        uint32_t e = magnitude & 0x7f800000u, low = (127 - 6) << 23;
-        float large = vv_from_bits((e > low ? e : low) + (20u << 23));
-        float rounded = (vv_from_bits(magnitude) + large) - large;
-        x[i] = s * vv_from_bits(vv_bits(rounded) | (bits & 0x80000000u));
+        x[i] = vv_e4m3_round(x[i], field);
     }
     return VV_OK;
 }
@@ -84,18 +65,14 @@ static void hadamard(float *restrict x, size_t n, float unit) {
     }
 }
 
-/* Half way between two codes the even one is taken. */
 static int encode(const float *x, uint8_t *to) {
-    uint32_t a = peak(x, VV_FP4_BLOCK), field = scale_field(a, 0x01c00000u, 0x3fffffu, 2);
-    if (out_of_range(a)) {
+    uint32_t a = peak(x, VV_FP4_BLOCK), field = vv_e2m1_field(a);
+    if (vv_round_refuses(a)) {
         return VV_ERROR_NOT_FINITE;
     }
-    float inverse = vv_from_bits((254 - field) << 23);
     uint32_t code[VV_FP4_BLOCK];
     for (size_t i = 0; i < VV_FP4_BLOCK; i++) {
-        float v = fabsf(x[i]) * inverse;
-        code[i] = (uint32_t)(v > 0.25f) + (v >= 0.75f) + (v > 1.25f) + (v >= 1.75f) + (v > 2.5f) +
-                  (v >= 3.5f) + (v > 5.0f) + (vv_bits(x[i]) >> 31) * 8;
+        code[i] = vv_e2m1_code(x[i], field);
     }
     to[0] = (uint8_t)field;
     for (size_t i = 0; i < VV_FP4_BLOCK / 2; i++) {

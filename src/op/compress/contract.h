@@ -44,3 +44,30 @@ struct vv_compress_rows {
 };
 
 extern const struct vv_operation vv_compress_rows;
+
+/* One candidate: [width] of each. */
+struct vv_candidate {
+    const float *k, *g, *ape;
+};
+
+/* How many a row has that completes a block. */
+VV_BOTH size_t vv_compress_most(const struct vv_compress_rows *a, size_t row) {
+    bool both = a->overlap && (size_t)a->window->position[row] >= a->ratio;
+    return both ? 2 * a->ratio : a->ratio;
+}
+
+/* That of the position `distance` before the row's, which is row `at` of the window; -1: it is in
+ * the ring. */
+VV_BOTH struct vv_candidate vv_compress_candidate(const struct vv_compress_rows *a, size_t row,
+                                                  size_t distance, int32_t at) {
+    int64_t p = a->window->position[row] - (int64_t)distance;
+    size_t channels = a->overlap ? 2 * a->width : a->width;
+    size_t half = a->overlap && distance < a->ratio ? a->width : 0;
+    const float *held =
+        at < 0 ? (const float *)vv_state_at(&a->ring, a->window->slot[row], p) : NULL;
+    struct vv_candidate c;
+    c.k = (held ? held : a->k + (size_t)at * channels) + half;
+    c.g = (held ? held + channels : a->g + (size_t)at * channels) + half;
+    c.ape = a->ape + (size_t)(p % (int64_t)a->ratio) * channels + half;
+    return c;
+}

@@ -11,11 +11,6 @@ static inline bool vv_compress_completes(const struct vv_compress_rows *a, size_
     return ((size_t)a->window->position[row] + 1) % a->ratio == 0;
 }
 
-/* One candidate: [width] of each. */
-struct vv_candidate {
-    const float *k, *g, *ape;
-};
-
 /* The candidates of a row that completes a block, ascending in position; returns how many. */
 size_t vv_compress_candidates(const struct vv_compress_rows *a, size_t row,
                               struct vv_candidate *to /* [VV_COMPRESS_MOST] */);

@@ -3,18 +3,10 @@
 
 size_t vv_compress_candidates(const struct vv_compress_rows *a, size_t row,
                               struct vv_candidate *to) {
-    int64_t position = a->window->position[row], ratio = (int64_t)a->ratio;
-    size_t channels = vv_compress_channels(a), n = 0;
-    size_t most = a->overlap && position >= ratio ? 2 * a->ratio : a->ratio;
+    size_t n = vv_compress_most(a, row);
     int32_t at = (int32_t)row; /* the window's row of a position, backwards from the last one */
-    for (size_t distance = 0; distance < most; distance++) {
-        int64_t p = position - (int64_t)distance;
-        const float *held = at < 0 ? vv_state_at(&a->ring, a->window->slot[row], p) : NULL;
-        size_t half = a->overlap && distance < a->ratio ? a->width : 0;
-        struct vv_candidate *c = &to[most - 1 - n++];
-        c->k = (held ? held : a->k + (size_t)at * channels) + half;
-        c->g = (held ? held + channels : a->g + (size_t)at * channels) + half;
-        c->ape = a->ape + (size_t)(p % ratio) * channels + half;
+    for (size_t distance = 0; distance < n; distance++) {
+        to[n - 1 - distance] = vv_compress_candidate(a, row, distance, at);
         at = at < 0 ? at : a->window->before[at];
     }
     return n;

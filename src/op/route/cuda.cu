@@ -1,81 +1,20 @@
 /*
- * route: a warp a row. Each lane knows the best of its own experts, and the warp takes the best of
- * those `used` times.
+ * route: a warp a row.
  *
  * route_group: one block for a few rows, a thread an expert. For many rows, a block an expert,
  * which reads all pairs, and a second kernel that lists who has some. No block waits for another
  * one.
  */
-#include "device/cuda/dot.cuh"
+#include "op/route/cuda_select.cuh"
 VV_C_BEGIN
 #include "op/route/contract.h"
 VV_C_END
 
 namespace {
 
-constexpr unsigned ALL = 0xffffffffu;
-
 /* ---- route ---- */
 
 enum { ROUTE_WARPS = 4 };
-
-/* Ascends with the score; 0 is less than that of any number. */
-__device__ uint32_t order_of(float score) {
-    return (uint32_t)(vv_selection_key(score, 0) >> 32);
-}
-
-struct best {
-    uint32_t order, expert;
-};
-
-/* Of experts lane, lane + 32 …, those that are left; of equal ones the first. */
-__device__ best best_of(const uint32_t *order, unsigned experts) {
-    best b = {0, ALL};
-    for (unsigned e = threadIdx.x % 32; e < experts; e += 32) {
-        b = order[e] > b.order ? best{order[e], e} : b;
-    }
-    return b;
-}
-
-/* Takes the best out of `order`, where 0 marks it; the warp's own memory. */
-__device__ unsigned take_best(uint32_t *order, unsigned experts, best *mine) {
-    uint32_t top = __reduce_max_sync(ALL, mine->order);
-    uint32_t expert = __reduce_min_sync(ALL, mine->order == top ? mine->expert : ALL);
-    if (mine->expert == expert) {
-        order[expert] = 0;
-        *mine = best_of(order, experts);
-    }
-    return expert;
-}
-
-/* Those that are marked, ascending. */
-__device__ void list_taken(const uint32_t *order, unsigned experts, int32_t *list) {
-    unsigned lane = threadIdx.x % 32, n = 0;
-    for (unsigned first = 0; first < experts; first += 32) {
-        unsigned e = first + lane;
-        bool taken = e < experts && order[e] == 0;
-        unsigned who = __ballot_sync(ALL, taken);
-        if (taken) {
-            list[n + (unsigned)__popc(who & ((1u << lane) - 1))] = (int32_t)e;
-        }
-        n += (unsigned)__popc(who);
-    }
-    __syncwarp();
-}
-
-/* The float sum of n values, by the whole warp. */
-__device__ float sum_of(const float *x, unsigned n) {
-    float sum = 0.0f;
-    for (unsigned at = 0; at < n; at += VV_SEGMENT) {
-        float lane = 0.0f;
-        for (unsigned i = at + threadIdx.x % VV_LANES; i < at + VV_SEGMENT && i < n;
-             i += VV_LANES) {
-            lane += x[i];
-        }
-        sum += vv_add_lanes_across(lane);
-    }
-    return sum;
-}
 
 __device__ size_t words_a_row(const struct vv_route *a) {
     return a->experts + a->used;
@@ -95,25 +34,25 @@ __global__ void __launch_bounds__(32 * ROUTE_WARPS)
     bool bad = false;
     for (unsigned i = lane; i < experts; i += 32) {
         bad = bad || isnan(logit[i]);
-        order[i] = order_of(logit[i]);
+        order[i] = vv_order_of(logit[i]);
     }
-    best mine = best_of(order, experts);
-    bad = __any_sync(ALL, bad);
-    float largest = bad ? NAN : logit[take_best(order, experts, &mine)];
+    vv_best mine = vv_best_of(order, experts);
+    bad = __any_sync(VV_ALL_LANES, bad);
+    float largest = bad ? NAN : logit[vv_take_best(order, experts, &mine)];
     if (!isfinite(largest)) {
         vv_report(trouble, VV_ERROR_NOT_FINITE);
         return;
     }
     for (unsigned j = 1; j < used; j++) {
-        take_best(order, experts, &mine);
+        vv_take_best(order, experts, &mine);
     }
     __syncwarp();
-    list_taken(order, experts, expert);
+    vv_list_taken(order, experts, expert);
     for (unsigned j = lane; j < used; j += 32) {
         e[j] = vv_exp(logit[expert[j]] - largest);
     }
     __syncwarp();
-    float inverse = 1.0f / sum_of(e, used);
+    float inverse = 1.0f / vv_sum_across(e, used);
     for (unsigned j = lane; j < used; j += 32) {
         a.weight[row * used + j] = e[j] * inverse;
     }
@@ -159,7 +98,7 @@ __device__ void list_active(const struct vv_route_group *a) {
     for (size_t first = 0; first < a->experts; first += LIST_THREADS) {
         size_t e = first + threadIdx.x;
         bool active = e < a->experts && a->begin[e] < a->begin[e + 1];
-        unsigned who = __ballot_sync(ALL, active), before = listed;
+        unsigned who = __ballot_sync(VV_ALL_LANES, active), before = listed;
         found[warp] = (unsigned)__popc(who);
         __syncthreads();
         for (unsigned w = 0; w < LIST_WARPS; w++) {
@@ -220,8 +159,8 @@ __global__ void __launch_bounds__(GROUP_THREADS)
         less += e < mine;
         same += e == mine;
     }
-    less = __reduce_add_sync(ALL, less);
-    same = __reduce_add_sync(ALL, same);
+    less = __reduce_add_sync(VV_ALL_LANES, less);
+    same = __reduce_add_sync(VV_ALL_LANES, same);
     below[warp] = less;
     equal[warp] = same;
     __syncthreads();
@@ -233,7 +172,7 @@ __global__ void __launch_bounds__(GROUP_THREADS)
     at += begin;
     for (unsigned i = first; same > 0 && i < end; i += 32) {
         bool here = i + lane < end && expert_of(&a, i + lane, trouble) == mine;
-        unsigned who = __ballot_sync(ALL, here);
+        unsigned who = __ballot_sync(VV_ALL_LANES, here);
         if (here) {
             a.pair[at + (unsigned)__popc(who & ((1u << lane) - 1))] = (int32_t)(i + lane);
         }
