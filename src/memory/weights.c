@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_MAX_BYTES = 128, CHUNK = 1 << 20 };
+enum { NAME_MAX_BYTES = 128, CHUNK = 1 << 20, PACKED_CHUNK = 8 << 20 };
 
 /* A printf name as text. */
 #define VV_NAME(text, name)                                                                        \
@@ -271,6 +271,45 @@ static bool right_shape(struct vv_weights *w, const struct vv_gguf_tensor *t, si
     return true;
 }
 
+/* The same in the order that the device wants, some rows at a time: its layout keeps rows apart. */
+static void *pack_to_device(struct vv_weights *w, const struct vv_gguf_tensor *t,
+                            const struct vv_weight *weight) {
+    const struct vv_layout *layout = w->device->layout;
+    size_t rows = weight->rows * weight->slices, most = PACKED_CHUNK / weight->row_bytes + 1;
+    struct vv_weight piece = *weight;
+    piece.slices = 1;
+    piece.rows = most < rows ? most : rows;
+    uint8_t *at = allocate(w, layout->bytes(weight)), *to = at;
+    const uint8_t *mapped = vv_gguf_tensor_data(w->file, t);
+    uint8_t *read = mapped ? NULL : malloc(piece.rows * weight->row_bytes);
+    uint8_t *packed = malloc(layout->bytes(&piece));
+    bool ok = at && packed && (mapped || read);
+    for (size_t row = 0; ok && row < rows; row += piece.rows) {
+        piece.rows = rows - row < piece.rows ? rows - row : piece.rows;
+        size_t offset = row * weight->row_bytes;
+        piece.data = mapped ? mapped + offset : read;
+        if (!mapped) {
+            ok = vv_gguf_read_tensor(w->file, t, offset, piece.rows * weight->row_bytes, read,
+                                     &w->failure) == VV_OK;
+        }
+        if (ok) {
+            layout->pack(&piece, packed);
+            w->device->calls->write(w->device, to, packed, layout->bytes(&piece));
+            to += layout->bytes(&piece);
+        }
+    }
+    free(packed);
+    free(read);
+    if (!ok) {
+        vv_weights_fail(w, VV_ERROR_MEMORY, "no memory for the tensor \"%s\"", t->name);
+        if (at) {
+            w->device->calls->release(w->device, at);
+        }
+        return NULL;
+    }
+    return at;
+}
+
 /* Puts the data where kernels can read them. */
 static bool place(struct vv_weights *w, struct handle *h, const struct vv_gguf_tensor *t) {
     const void *mapped = vv_gguf_tensor_data(w->file, t);
@@ -278,7 +317,8 @@ static bool place(struct vv_weights *w, struct handle *h, const struct vv_gguf_t
         h->weight.data = mapped;
         return true;
     }
-    h->owned = copy_to_device(w, t);
+    h->owned = w->device->layout ? pack_to_device(w, t, &h->weight) : copy_to_device(w, t);
+    h->weight.layout = w->device->layout;
     h->weight.data = h->owned;
     return h->owned != NULL;
 }

@@ -4,6 +4,9 @@
  */
 #include "device/cuda/kernel.cuh"
 #include "device/cuda/module.h"
+VV_C_BEGIN
+#include "quant/split.h"
+VV_C_END
 
 #include <cstdlib>
 #include <vector>
@@ -316,6 +319,7 @@ int vv_cuda_open(vv_device **device, vv_error *error) {
     d->base.calls = &calls;
     d->base.launcher = &launcher;
     d->base.threads = 1;
+    d->base.layout = &vv_layout_split;
     int code = look(d, error);
     code = code == VV_OK ? set_up(d, error) : code;
     if (code != VV_OK) {

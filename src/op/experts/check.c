@@ -481,7 +481,6 @@ static void check_bad_rows(struct vv_check *check) {
 
 /* Quantised weights, which other variants take: one row of several, or one expert's scale. */
 static void check_bad_quantised(struct vv_check *check) {
-    static const float scale[] = {1.0f, INFINITY};
     enum { ROWS = 3, EXPERTS = 2, USED = 2, PAIRS = ROWS * USED, OUTPUTS = 20, WIDTH = 160 };
     for (size_t bad = 0; bad < PAIRS; bad++) {
         struct mixture m = new_mixture(check, ROWS, EXPERTS, USED);
@@ -494,6 +493,9 @@ static void check_bad_quantised(struct vv_check *check) {
         if (bad < ROWS) {
             vv_check_spoil_row(&up.u, ROWS, bad);
         } else {
+            float *scale = vv_check_floats(check, EXPERTS);
+            scale[0] = 1.0f;
+            scale[1] = INFINITY;
             (bad % 2 ? up.up : up.gate)->scale = scale;
         }
         vv_check_refuses(check, &vv_expert_up, &up, VV_ERROR_NOT_FINITE, "trouble %zu", bad);

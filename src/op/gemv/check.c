@@ -421,7 +421,9 @@ static void check_refusals(struct vv_check *check) {
 
     a = make(check, VV_TYPE_NVFP4, 64, 3, &rows);
     a.y = vv_check_floats(check, 6);
-    a.weight->scale = &(float){INFINITY};
+    float *scale = vv_check_floats(check, 1);
+    *scale = INFINITY;
+    a.weight->scale = scale;
     check_refusal(check, &a, "NVFP4 with an infinite separate scale");
 
     a = make(check, VV_TYPE_F32, 33, 3, &rows);
