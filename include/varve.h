@@ -868,6 +868,36 @@ struct varve_bench_lines_options {
 int varve_bench_operations(const struct varve_bench_lines_options *options,
                            struct varve_error *error);
 
+struct varve_sweep_times {
+    double prompt_ms, generate_ms;
+};
+struct varve_sweep_result {
+    uint32_t depth, read,
+        generated;                 /* tokens: at the depth; read to reach it; decoded from there */
+    struct varve_sweep_times a, b; /* b: 0 with one setting */
+    uint32_t compared, different;  /* rows of logits that both settings computed */
+};
+struct varve_sweep_options {
+    /* Only what a session computes and how counts: context, slots and logits are set by the depths.
+     * `b` NULL: one setting. */
+    const struct varve_session_options *a, *b;
+    const uint32_t *depths; /* ascending, more than `generate` apart */
+    size_t depth_count;
+    uint32_t generate; /* tokens; 0: only reading is measured */
+    uint64_t seed;     /* of the tokens, which are random */
+    varve_progress progress;
+    void (*result)(void *context, const struct varve_sweep_result *result); /* after each depth */
+    void *context;                                                          /* of both */
+};
+/*
+ * Times a model as its context grows: one sequence is read from depth to depth, and at each tokens
+ * are decoded one after another, which stay in it. Two settings take turns on the same tokens (a b,
+ * then b a), and their logits of every decoded token, and of the last one read, are compared by
+ * their bytes.
+ */
+int varve_sweep(const struct varve_model *model, const struct varve_sweep_options *options,
+                struct varve_error *error);
+
 enum { VARVE_PAIRS_MAX = 24 };
 struct varve_ab_options {
     /* What is compared. Only what a session computes and how counts: context, slots and logits are

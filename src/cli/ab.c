@@ -8,88 +8,13 @@
 #include "output.h"
 #include "progress.h"
 #include "report.h"
+#include "setting.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORDS_MOST = 32, ROUNDS_USUAL = 8 };
+enum { ROUNDS_USUAL = 8 };
 static const double chance_most = 0.05;
-
-/* ---- settings ---- */
-
-/* A setting: the options of the command line, then those in its own word. */
-struct setting {
-    char *text; /* cut into words */
-    struct arguments own, all;
-    struct varve_session_options session;
-    struct varve_decoder_options drafts;
-};
-
-static int cut(char *text, char **words, int *count) {
-    *count = 0;
-    for (char *word = strtok(text, " \t\n"); word; word = strtok(NULL, " \t\n")) {
-        if (*count == WORDS_MOST) {
-            return fail_use("a setting has %d words at most", WORDS_MOST);
-        }
-        words[(*count)++] = word;
-    }
-    return EXIT_DONE;
-}
-
-static int check_own(const struct arguments *own, const char *name) {
-    static const enum option_id settings[] = {
-        OPTION_isa,         OPTION_threads,    OPTION_window,   OPTION_kv,   OPTION_cache_precision,
-        OPTION_index_score, OPTION_tuned,      OPTION_barriers, OPTION_numa, OPTION_draft,
-        OPTION_draft_max,   OPTION_draft_fixed};
-    for (size_t i = 0; i < own->count; i++) {
-        bool known = own->values[i].environment;
-        for (size_t k = 0; k < sizeof settings / sizeof *settings; k++) {
-            known = known || own->values[i].id == settings[k];
-        }
-        if (!known) {
-            return fail_use("--%s takes --isa, --threads, --numa, --window, --kv, --tuned, "
-                            "--barriers and --draft…, not --%s",
-                            name, option_table[own->values[i].id].name);
-        }
-    }
-    return EXIT_DONE;
-}
-
-static int read_setting(const struct arguments *arguments, enum option_id id, size_t tokens,
-                        struct setting *s) {
-    char *words[WORDS_MOST];
-    int count;
-    s->text = strdup(text_of(arguments, id));
-    if (!s->text) {
-        return fail("no memory for a setting");
-    }
-    int code = cut(s->text, words, &count);
-    code = code == EXIT_DONE ? arguments_read(&s->own, COMMAND_ab, count, words) : code;
-    code = code == EXIT_DONE ? check_own(&s->own, option_table[id].name) : code;
-    if (code != EXIT_DONE) {
-        return code;
-    }
-    s->all.values = calloc(arguments->count + s->own.count + 1, sizeof *s->all.values);
-    if (!s->all.values) {
-        return fail("no memory for a setting");
-    }
-    memcpy(s->all.values, arguments->values, arguments->count * sizeof *s->all.values);
-    s->all.count = arguments->count;
-    for (size_t i = 0; i < s->own.count; i++) {
-        if (!s->own.values[i].environment) { /* they stand among the others already */
-            s->all.values[s->all.count++] = s->own.values[i];
-        }
-    }
-    s->session = session_options(&s->all, tokens);
-    s->drafts = draft_options(&s->all);
-    return EXIT_DONE;
-}
-
-static void free_setting(struct setting *s) {
-    arguments_free(&s->own);
-    free(s->all.values);
-    free(s->text);
-}
 
 /* ---- the prompt ---- */
 
@@ -213,8 +138,8 @@ static int compare(const struct arguments *arguments, const struct opened *opene
     struct setting a = {0}, b = {0};
     struct varve_ab_result result;
     struct varve_error error;
-    int code = read_setting(arguments, OPTION_a, ids->count, &a);
-    code = code == EXIT_DONE ? read_setting(arguments, OPTION_b, ids->count, &b) : code;
+    int code = setting_read(arguments, OPTION_a, ids->count, &a);
+    code = code == EXIT_DONE ? setting_read(arguments, OPTION_b, ids->count, &b) : code;
     const struct varve_ab_options options = {
         .a = &a.session,
         .b = &b.session,
@@ -234,8 +159,8 @@ static int compare(const struct arguments *arguments, const struct opened *opene
                : told != VARVE_OK                             ? fail("%s", error.message)
                                   : write_result(arguments, &options, &result);
     }
-    free_setting(&a);
-    free_setting(&b);
+    setting_free(&a);
+    setting_free(&b);
     return code;
 }
 

@@ -1,57 +1,93 @@
-/* Measurements: of a model, of its drafts, of operations. */
+/* Measurements: of a model, of drafts, as the context grows, of operations. */
 #include "bench.h"
 #include "commands.h"
 #include "report.h"
 
+#include <stdio.h>
 #include <string.h>
 
-static const enum option_id of_models[] = {
-    OPTION_model, OPTION_prompt, OPTION_generate, OPTION_depth, OPTION_same_experts,
-    OPTION_load,  OPTION_kv,     OPTION_window,   OPTION_tuned, OPTION_COUNT};
-static const enum option_id of_operations[] = {OPTION_shape, OPTION_variant, OPTION_COUNT};
-static const enum option_id of_tables[] = {OPTION_csv, OPTION_svg, OPTION_COUNT};
-static const enum option_id of_drafts[] = {OPTION_accept, OPTION_draft_max, OPTION_draft_model,
-                                           OPTION_COUNT};
-static const enum option_id not_of_drafts[] = {OPTION_prompt, OPTION_same_experts, OPTION_rows,
-                                               OPTION_window, OPTION_COUNT};
+enum { MODEL, DRAFT, SWEEP, OPERATIONS, KINDS };
 
-enum what { MODEL, DRAFT, OPERATIONS };
+static const struct kind {
+    const char *word; /* the first operand; of operations none */
+    const char *title, *call;
+    int (*run)(const struct arguments *arguments);
+} kinds[KINDS] = {
+    {"model", "models", "varve bench model", bench_model},
+    {"draft", "drafts", "varve bench draft", bench_draft},
+    {"sweep", "growing contexts", "varve bench sweep", bench_sweep},
+    {"", "operations", "operations", bench_operations},
+};
 
-static int check_options(const struct arguments *arguments, enum what what) {
-    static const char not_operations[] = "belongs to the measurement of operations";
-    int code = what == OPERATIONS
-                   ? refuse_given(arguments, of_models,
-                                  "belongs to the measurement of a model: varve bench model")
-                   : refuse_given(arguments, of_operations, not_operations);
-    if (code == EXIT_DONE && what == MODEL) {
-        code = refuse_given(arguments, of_tables,
-                            "belongs to the measurement of operations and "
-                            "drafts");
+#define OF(kind) (1u << (kind))
+enum { MODELS = OF(MODEL) | OF(DRAFT) | OF(SWEEP) };
+
+/* Options that have no meaning for all kinds. */
+static const struct {
+    enum option_id id;
+    unsigned kinds;
+} meanings[] = {
+    {OPTION_model, MODELS},
+    {OPTION_load, MODELS},
+    {OPTION_kv, MODELS},
+    {OPTION_cache_precision, MODELS},
+    {OPTION_index_score, MODELS},
+    {OPTION_tuned, MODELS},
+    {OPTION_generate, MODELS},
+    {OPTION_window, OF(MODEL) | OF(SWEEP)},
+    {OPTION_prompt, OF(MODEL)},
+    {OPTION_same_experts, OF(MODEL)},
+    {OPTION_depth, OF(MODEL) | OF(DRAFT)},
+    {OPTION_rows, OF(MODEL) | OF(OPERATIONS)},
+    {OPTION_rounds, OF(MODEL) | OF(DRAFT) | OF(OPERATIONS)},
+    {OPTION_accept, OF(DRAFT)},
+    {OPTION_draft_max, OF(DRAFT)},
+    {OPTION_draft_model, OF(DRAFT)},
+    {OPTION_from, OF(SWEEP)},
+    {OPTION_to, OF(SWEEP)},
+    {OPTION_step, OF(SWEEP)},
+    {OPTION_a, OF(SWEEP)},
+    {OPTION_b, OF(SWEEP)},
+    {OPTION_out, OF(SWEEP)},
+    {OPTION_csv, OF(DRAFT) | OF(SWEEP) | OF(OPERATIONS)},
+    {OPTION_svg, OF(DRAFT) | OF(SWEEP) | OF(OPERATIONS)},
+    {OPTION_shape, OF(OPERATIONS)},
+    {OPTION_variant, OF(OPERATIONS)},
+};
+
+/* Refuses the option if it was given, with whom it belongs to. */
+static int refuse(const struct arguments *arguments, size_t kind, enum option_id id,
+                  unsigned belongs) {
+    char why[256];
+    size_t at = (size_t)snprintf(
+        why, sizeof why, "has no meaning for measurements of %s: it belongs to", kinds[kind].title);
+    for (size_t k = 0; k < KINDS; k++) {
+        if (belongs & OF(k)) {
+            bool first = (belongs & (OF(k) - 1)) == 0;
+            at += (size_t)snprintf(why + at, sizeof why - at, "%s%s", first ? " " : ", ",
+                                   kinds[k].call);
+        }
     }
-    if (code == EXIT_DONE) {
-        code = what == DRAFT ? refuse_given(arguments, not_of_drafts,
-                                            "does not belong to the measurement of drafts")
-                             : refuse_given(arguments, of_drafts,
-                                            "belongs to the measurement of drafts: varve bench "
-                                            "draft");
-    }
-    return code;
+    return refuse_given(arguments, (const enum option_id[]){id, OPTION_COUNT}, why);
 }
 
 int command_bench(const struct arguments *arguments) {
     const char *first = arguments->operand_count ? arguments->operands[0] : "";
-    enum what what = strcmp(first, "model") == 0   ? MODEL
-                     : strcmp(first, "draft") == 0 ? DRAFT
-                                                   : OPERATIONS;
-    if (what != OPERATIONS && arguments->operand_count > 1) {
+    size_t kind = 0;
+    while (kind < OPERATIONS && strcmp(kinds[kind].word, first) != 0) {
+        kind++;
+    }
+    if (kind != OPERATIONS && arguments->operand_count > 1) {
         return fail_use("varve bench %s measures a model, not \"%s\" too", first,
                         arguments->operands[1]);
     }
-    int code = check_options(arguments, what);
-    if (code != EXIT_DONE) {
-        return code;
+    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++) {
+        if ((meanings[i].kinds & OF(kind)) == 0) {
+            int code = refuse(arguments, kind, meanings[i].id, meanings[i].kinds);
+            if (code != EXIT_DONE) {
+                return code;
+            }
+        }
     }
-    return what == MODEL   ? bench_model(arguments)
-           : what == DRAFT ? bench_draft(arguments)
-                           : bench_operations(arguments);
+    return kinds[kind].run(arguments);
 }

@@ -7,6 +7,7 @@
 int bench_model(const struct arguments *arguments);
 int bench_draft(const struct arguments *arguments);
 int bench_operations(const struct arguments *arguments);
+int bench_sweep(const struct arguments *arguments);
 
 /* What a line of an operation comes to. */
 struct bench_rates {
@@ -25,3 +26,17 @@ struct bench_bar {
     bool first; /* of its case */
 };
 void bench_plot(const struct bench_bar *bars, size_t count, const struct varve_ceilings *ceilings);
+
+/* A plot of tokens a second over the depth, as SVG; NULL without memory. Free it. */
+enum { SWEEP_POINTS_MOST = 64 };
+struct sweep_point {
+    uint32_t depth;
+    double rate[2][2]; /* [prompt, generate][a, b] */
+};
+struct sweep_plot {
+    bool both;           /* there is a setting b */
+    const char *name[2]; /* of the settings */
+    struct sweep_point points[SWEEP_POINTS_MOST];
+    size_t count;
+};
+char *sweep_plot(const struct sweep_plot *plot);
