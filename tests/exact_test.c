@@ -66,11 +66,12 @@ static void c046_rows_of_the_ngram_table(void **state) {
     static const char *const models[][2] = {{"micro.f32.gguf", "micro.golden.gguf"},
                                             {"odd.f32.gguf", "odd.golden.gguf"},
                                             {"hq.ud.gguf", "hq.ud.golden.gguf"}};
-    static const struct varve_session_options ways[] = {{.threads = 1},
-                                                        {.threads = 2, .numa = VARVE_NUMA_SPREAD},
-                                                        {.threads = 1, .numa = VARVE_NUMA_NODE},
-                                                        {.threads = 1, .isa = "portable"},
-                                                        {.threads = 2, .device = VARVE_DEVICE_MOCK}};
+    static const struct varve_session_options ways[] = {
+        {.threads = 1},
+        {.threads = 2, .numa = VARVE_NUMA_SPREAD},
+        {.threads = 1, .numa = VARVE_NUMA_NODE},
+        {.threads = 1, .isa = "portable"},
+        {.threads = 2, .device = VARVE_DEVICE_MOCK}};
     for (size_t m = 0; m < 3; m++) {
         char model[400], golden[400];
         snprintf(model, sizeof model, "%s%s", DATA, models[m][0]);
@@ -177,8 +178,8 @@ enum { LONGEST = 193 };
 static void c049_every_border_equals_one_by_one(void **state) {
     (void)state;
     static const char *const models[] = {"qwen4exp/micro.f32.gguf", "qwen4exp/odd.f32.gguf",
-                                         "qwen4exp/hq.ud.gguf"};
-    for (size_t m = 0; m < 3; m++) {
+                                         "qwen4exp/hq.ud.gguf", "deepseek4/tiny.gguf"};
+    for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
         struct opened o = open_model(models[m]);
         size_t v = o.info.vocabulary;
         int32_t tokens[LONGEST];
@@ -219,8 +220,8 @@ static void c053_a_prefix_in_other_pieces(void **state) {
     static const size_t pieces[][5] = {{PREFIX},          {64, 3}, {3, 64}, {1, 1, 60, 5},
                                        {5, 13, 2, 40, 7}, {66, 1}, {33, 34}};
     static const char *const models[] = {"qwen4exp/micro.f32.gguf", "qwen4exp/odd.f32.gguf",
-                                         "qwen4exp/hq.ud.gguf"};
-    for (size_t m = 0; m < 3; m++) {
+                                         "qwen4exp/hq.ud.gguf", "deepseek4/tiny.gguf"};
+    for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
         struct opened o = open_model(models[m]);
         struct varve_session_options options = {.context = 128,
                                                 .window = 80,

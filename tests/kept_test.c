@@ -344,6 +344,8 @@ static void scripts_on_the_cpu(void **state) {
                steps_wanted * 6 / 10, 1);
     run_script("qwen4exp/odd.f32.gguf", (struct varve_session_options){.threads = 1, .mtp = true},
                steps_wanted * 2 / 10, 2);
+    run_script("deepseek4/tiny.gguf", (struct varve_session_options){.threads = 1, .mtp = true},
+               steps_wanted * 2 / 10, 4);
 }
 
 static void scripts_on_a_device_of_its_own(void **state) {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 static const char *const models[] = {"qwen4exp/micro.f32.gguf", "qwen4exp/odd.f32.gguf",
-                                     "qwen4exp/hq.ud.gguf"};
+                                     "qwen4exp/hq.ud.gguf", "deepseek4/tiny.gguf"};
 enum { MODELS = sizeof models / sizeof *models, TOKENS = 150, CONTEXT = 200 };
 
 static const struct varve_session_options plain = {

@@ -151,6 +151,7 @@ static void c072_verify_and_commit_equal_advancing(void **state) {
     sweep(&(struct sweep){.model = "qwen4exp/micro.f32.gguf", .threads = 1, .every = 1});
     sweep(&(struct sweep){.model = "qwen4exp/odd.f32.gguf", .threads = 1, .every = 1});
     sweep(&(struct sweep){.model = "qwen4exp/hq.ud.gguf", .threads = 1, .starts = 2, .every = 1});
+    sweep(&(struct sweep){.model = "deepseek4/tiny.gguf", .threads = 1, .every = 1});
 }
 
 static void the_draft_block_follows(void **state) {
@@ -158,6 +159,7 @@ static void the_draft_block_follows(void **state) {
     sweep(
         &(struct sweep){.model = "qwen4exp/micro.f32.gguf", .threads = 1, .mtp = true, .every = 1});
     sweep(&(struct sweep){.model = "qwen4exp/odd.f32.gguf", .threads = 1, .mtp = true, .every = 1});
+    sweep(&(struct sweep){.model = "deepseek4/tiny.gguf", .threads = 1, .mtp = true, .every = 1});
 }
 
 static void on_a_device_of_its_own(void **state) {

@@ -36,7 +36,7 @@ size_t vv_number(struct vv_metadata *m, const char *key, uint64_t least, uint64_
                  (unsigned long long)value, (unsigned long long)least, (unsigned long long)most);
         vv_refuse_key(m, key, why);
     }
-    return (size_t)value;
+    return (size_t)(m->code == VV_OK ? value : least);
 }
 
 size_t vv_number_or(struct vv_metadata *m, const char *key, uint64_t least, uint64_t most,

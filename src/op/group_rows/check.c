@@ -1,9 +1,8 @@
-/* Equal to what route_group makes of rows that list every group. */
+/* Equal to what route_group makes of rows that list every group, and to no other numbering. */
+#include "op/check_oracle.h"
 #include "op/group_rows/contract.h"
 #include "op/group_rows/internal.h"
 #include "op/route/contract.h"
-
-#include <string.h>
 
 static void one(struct vv_check *check, int32_t rows, size_t groups) {
     size_t pairs = (size_t)rows * groups, many = (1 + groups) * sizeof(int32_t);
@@ -30,6 +29,15 @@ static void one(struct vv_check *check, int32_t rows, size_t groups) {
                       memcmp(want.begin, a.begin, many) == 0 &&
                       memcmp(want.pair, a.pair, pairs * sizeof *expert) == 0,
                   "%d rows, %zu groups: not route_group's", rows, groups);
+    int32_t *other = vv_check_memory(check, pairs * sizeof *other);
+    const float *right = vv_check_as_floats(check, a.pair, pairs);
+    for (int how = 0; rows > 1 && groups > 1 && how < 2; how++) {
+        for (size_t i = 0; i < pairs; i++) { /* rows one behind another, or of the group */
+            other[i] = (int32_t)(how == 0 ? i : i % (size_t)rows);
+        }
+        vv_check_misreading(check, how == 0 ? "pairs by row" : "rows for pairs", right,
+                            vv_check_as_floats(check, other, pairs), pairs, 1e-3);
+    }
     vv_check_reset(check);
 }
 

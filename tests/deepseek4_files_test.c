@@ -1,0 +1,280 @@
+/*
+ * Files of the second family that are damaged: metadata missing, of another type or out of range,
+ * each refused with a sentence that names the key; tables of experts that name none; tensors
+ * missing, too many, or of the wrong shape (cases C009 and C010 of docs/cases.md).
+ */
+#include "support/edited.h"
+#include "support/opened.h"
+#include "support/temporary.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define P "deepseek4."
+#define TINY "deepseek4/tiny.gguf"
+enum { MANY = 1 << 24 };
+
+static struct temporary folder;
+static char path[600];
+
+static int make_folder(void **state) {
+    (void)state;
+    folder = temporary_make();
+    snprintf(path, sizeof path, "%s", temporary_file(&folder, "changed.gguf"));
+    return 0;
+}
+
+static int remove_folder(void **state) {
+    (void)state;
+    temporary_remove(&folder);
+    return 0;
+}
+
+static void refuses(struct edited *e, const char *const *words) {
+    edited_write(e, path);
+    edited_close(e);
+    refuse_path(path, words);
+}
+
+static struct edited *open_keys(void) {
+    struct edited *e = edited_open(TINY);
+    edited_drop_all(e);
+    edited_unset(e, "tokenizer.ggml.tokens");
+    return e;
+}
+
+static void unchanged_keys_are_accepted(void **state) {
+    (void)state;
+    refuses(open_keys(), WORDS("token_embd.weight", "missing"));
+}
+
+/* The nearest values that are refused; 0 below: any from 0 on is right. */
+static const struct range {
+    const char *key;
+    uint32_t low, high;
+    bool optional;
+} ranges[] = {
+    {P "block_count", 1, 4097, false},
+    {P "nextn_predict_layers", 0, 2, true},
+    {P "embedding_length", 0, MANY + 1, false},
+    {P "context_length", 0, UINT32_C(1) << 31, false},
+    {P "hyper_connection.count", 1, 17, false},
+    {P "hyper_connection.sinkhorn_iterations", 0, 1001, false},
+    {P "attention.head_count", 0, MANY + 1, false},
+    {P "attention.head_count_kv", 0, 2, false},
+    {P "attention.key_length", 0, MANY + 1, false},
+    {P "attention.value_length", 0, MANY + 1, true},
+    {P "rope.dimension_count", 1, MANY + 1, false},
+    {P "attention.q_lora_rank", 0, MANY + 1, false},
+    {P "attention.output_lora_rank", 0, MANY + 1, false},
+    {P "attention.output_group_count", 0, MANY + 1, false},
+    {P "attention.sliding_window", 0, (1 << 20) + 1, false},
+    {P "attention.indexer.head_count", 0, MANY + 1, false},
+    {P "attention.indexer.key_length", 0, MANY + 1, false},
+    {P "attention.indexer.top_k", 0, MANY + 1, false},
+    {P "expert_count", 0, MANY + 1, false},
+    {P "expert_used_count", 0, MANY + 1, false},
+    {P "expert_feed_forward_length", 0, MANY + 1, false},
+    {P "expert_shared_count", 0, 65, false},
+    {P "expert_gating_func", 3, 5, true},
+    {P "hash_layer_count", 0, 5, true},
+    {P "rope.scaling.original_context_length", 0, UINT32_C(1) << 31, false},
+};
+
+static bool may_be_0(const struct range *r) {
+    return strcmp(r->key, P "nextn_predict_layers") == 0 ||
+           strcmp(r->key, P "hash_layer_count") == 0;
+}
+
+static void c009_numbers_out_of_range(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+        const struct range *r = &ranges[i];
+        const uint32_t wrong[] = {r->low, r->high, UINT32_MAX};
+        for (size_t k = may_be_0(r) ? 1 : 0; k < 3; k++) {
+            struct edited *e = open_keys();
+            char value[24];
+            edited_set_u32(e, r->key, wrong[k]);
+            snprintf(value, sizeof value, "%u", wrong[k]);
+            refuses(e, WORDS(r->key, value, "changed.gguf"));
+        }
+    }
+}
+
+static void c009_numbers_that_are_none(void **state) {
+    (void)state;
+    const unsigned char text[] = {1, 0, 0, 0, 0, 0, 0, 0, '4'};
+    const int32_t negative = -4;
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+        for (int how = ranges[i].optional ? 1 : 0; how < 3; how++) {
+            struct edited *e = open_keys();
+            const char *key = ranges[i].key;
+            if (how == 0) {
+                edited_unset(e, key);
+            } else if (how == 1) {
+                edited_set(e, key, VV_GGUF_STRING, text, sizeof text);
+            } else {
+                edited_set(e, key, VV_GGUF_I32, &negative, sizeof negative);
+            }
+            refuses(e, WORDS(key));
+        }
+    }
+}
+
+static void c009_reals_that_are_not_above_0(void **state) {
+    (void)state;
+    static const char *const keys[] = {P "hyper_connection.epsilon",
+                                       P "attention.layer_norm_rms_epsilon",
+                                       P "expert_weights_scale",
+                                       P "rope.freq_base",
+                                       P "attention.compress_rope_freq_base",
+                                       P "rope.scaling.factor",
+                                       P "rope.scaling.yarn_beta_fast",
+                                       P "rope.scaling.yarn_beta_slow",
+                                       P "swiglu_clamp_exp",
+                                       P "swiglu_clamp_shexp"};
+    static const float wrong[] = {0.0f, -1.0f, NAN};
+    static const char *const why[] = {"above 0", "above 0", "finite"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        for (size_t k = 0; k < 3; k++) {
+            struct edited *e = open_keys();
+            edited_set(e, keys[i], VV_GGUF_F32, &wrong[k], sizeof wrong[k]);
+            refuses(e, WORDS(keys[i], why[k]));
+        }
+    }
+}
+
+/* A limit for all layers is as good as one for each. */
+static void one_limit_for_all_layers(void **state) {
+    (void)state;
+    const float limit = 2.0f;
+    struct edited *e = open_keys();
+    edited_set(e, P "swiglu_clamp_exp", VV_GGUF_F32, &limit, sizeof limit);
+    edited_unset(e, P "swiglu_clamp_shexp");
+    refuses(e, WORDS("token_embd.weight", "missing"));
+}
+
+static void refuses_number(const char *key, uint32_t value, const char *why) {
+    struct edited *e = open_keys();
+    edited_set_u32(e, key, value);
+    refuses(e, WORDS(key, why));
+}
+
+static void c009_numbers_that_contradict_others(void **state) {
+    (void)state;
+    const float low = 0.5f;
+    refuses_number(P "attention.value_length", 79, "key_length");
+    refuses_number(P "attention.output_group_count", 3, "head_count");
+    refuses_number(P "rope.dimension_count", 15, "even");
+    refuses_number(P "rope.dimension_count", 82, "fit in a head");
+    refuses_number(P "attention.indexer.key_length", 48, "power of two");
+    refuses_number(P "attention.indexer.key_length", 1024, "power of two");
+    refuses_number(P "attention.indexer.key_length", 16, "power of two");
+    refuses_number(P "expert_used_count", 6, "expert_count");
+    struct edited *e = open_keys();
+    edited_set(e, P "rope.freq_base", VV_GGUF_F32, &low, sizeof low);
+    refuses(e, WORDS(P "rope.freq_base", "1 or more"));
+    e = open_keys();
+    edited_set(e, P "rope.scaling.factor", VV_GGUF_F32, &low, sizeof low);
+    refuses(e, WORDS(P "rope.scaling.factor", "1 or more"));
+    e = open_keys();
+    edited_set(e, P "expert_weights_norm", VV_GGUF_BOOL, "", 1);
+    refuses(e, WORDS(P "expert_weights_norm", "false"));
+    e = open_keys();
+    edited_set(e, P "rope.scaling.type", VV_GGUF_STRING, "\6\0\0\0\0\0\0\0linear", 14);
+    refuses(e, WORDS(P "rope.scaling.type", "yarn"));
+}
+
+static void c009_layer_kinds(void **state) {
+    (void)state;
+    static const int32_t kinds[][5] = {
+        {4, 128, 0, 8, 0}, {4, 128, -4, 4, 0}, {4, 128, 0, 4, 4}, {1, 128, 0, 4, 0}};
+    static const uint64_t counts[] = {5, 5, 5, 5};
+    for (size_t i = 0; i < 4; i++) {
+        struct edited *e = open_keys();
+        edited_set_array(e, P "attention.compress_ratios", VV_GGUF_I32, kinds[i], counts[i], 4);
+        refuses(e, WORDS(P "attention.compress_ratios"));
+    }
+    struct edited *e = open_keys();
+    edited_set_array(e, P "attention.compress_ratios", VV_GGUF_I32, kinds[2], 4, 4);
+    refuses(e, WORDS(P "attention.compress_ratios", "4 elements"));
+    const float limit[4] = {1, 1, 1, 1};
+    e = open_keys();
+    edited_set_array(e, P "swiglu_clamp_exp", VV_GGUF_F32, limit, 4, 4);
+    refuses(e, WORDS(P "swiglu_clamp_exp", "fewer elements"));
+}
+
+/* ---- tensors ---- */
+
+static void c010_tables_of_experts(void **state) {
+    (void)state;
+    static const int32_t wrong[] = {5, -1, INT32_MAX, INT32_MIN};
+    for (size_t i = 0; i < 4; i++) {
+        struct edited *e = edited_open(TINY);
+        struct edited_tensor *t = edited_tensor(e, "blk.0.ffn_gate_tid2eid.weight");
+        memcpy(t->data + t->size - 4, &wrong[i], 4);
+        edited_write(e, path);
+        edited_close(e);
+        struct opened o = open_path(path, false);
+        struct varve_session_options options = {.threads = 1};
+        struct varve_session *s;
+        struct varve_error error = {0};
+        assert_int_equal(varve_session_open(o.model, &options, &s, &error), VARVE_ERROR_INVALID);
+        message_has(&error, WORDS("ffn_gate_tid2eid", "element 551", "changed.gguf"));
+        close_model(&o);
+    }
+    struct edited *e = edited_open(TINY);
+    edited_tensor(e, "blk.0.ffn_gate_tid2eid.weight")->type = 0; /* F32 */
+    refuses(e, WORDS("ffn_gate_tid2eid", "F32", "whole numbers"));
+}
+
+static void c010_tensors_of_another_shape(void **state) {
+    (void)state;
+    static const char *const dropped[] = {"output_hc_fn.weight",
+                                          "blk.0.hc_attn_scale.weight",
+                                          "blk.1.attn_compressor_ape.weight",
+                                          "blk.3.indexer.proj.weight",
+                                          "blk.1.exp_probs_b.bias",
+                                          "blk.0.ffn_gate_tid2eid.weight",
+                                          "blk.4.nextn.eh_proj.weight",
+                                          "blk.2.attn_sinks.weight"};
+    for (size_t i = 0; i < sizeof dropped / sizeof *dropped; i++) {
+        struct edited *e = edited_open(TINY);
+        edited_drop(e, dropped[i]);
+        char stem[64];
+        snprintf(stem, sizeof stem, "%s", dropped[i]);
+        *strrchr(stem, '.') = 0;
+        bool e_proj = strstr(stem, "eh_proj"); /* the two apart would do as well */
+        refuses(e, WORDS(e_proj ? "e_proj" : stem, "missing"));
+    }
+    static const char *const turned[] = {"blk.1.attn_output_a.weight", "blk.0.attn_q_b.weight",
+                                         "blk.0.indexer_compressor_kv.weight",
+                                         "blk.0.ffn_gate_tid2eid.weight"};
+    for (size_t i = 0; i < sizeof turned / sizeof *turned; i++) {
+        struct edited *e = edited_open(TINY);
+        struct edited_tensor *t = edited_tensor(e, turned[i]);
+        uint64_t width = t->ne[0];
+        t->ne[0] = t->ne[1];
+        t->ne[1] = width;
+        refuses(e, WORDS(turned[i], "metadata"));
+    }
+    struct edited *e = edited_open(TINY);
+    edited_add(e, "blk.1.ffn_gate_tid2eid.weight", 26, 2, (uint64_t[]){2, 276});
+    refuses(e, WORDS("blk.1.ffn_gate_tid2eid.weight", "unknown"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(unchanged_keys_are_accepted),
+        cmocka_unit_test(c009_numbers_out_of_range),
+        cmocka_unit_test(c009_numbers_that_are_none),
+        cmocka_unit_test(c009_reals_that_are_not_above_0),
+        cmocka_unit_test(one_limit_for_all_layers),
+        cmocka_unit_test(c009_numbers_that_contradict_others),
+        cmocka_unit_test(c009_layer_kinds),
+        cmocka_unit_test(c010_tables_of_experts),
+        cmocka_unit_test(c010_tensors_of_another_shape),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
