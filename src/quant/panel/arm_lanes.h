@@ -1,8 +1,8 @@
 /*
- * Products of panels on AArch64: a vector of 128 bits holds four of the sixteen weight rows.
+ * Products of panels on AArch64: a strip is four weight rows.
  * Included by arm_neon.c, arm_dotprod.c and arm_i8mm.c, each of which first defines
  *
- *     group_dots(w, quarter, shift, steps, x, at, n, t)
+ *     group_dots(w, shift, steps, x, at, n, t)
  *
  * t[i] = dots of `steps` vectors of values (panel bytes less the shift: signed) with 4 · steps
  * activations from `at` on of row x[i], i = 0 .. n - 1, n being 1, 2 or 4.
@@ -13,44 +13,36 @@
 
 #include <arm_neon.h>
 
-VV_INLINE float32x4_t float_quarter(const vv_float_lanes *v, int quarter) {
-    return vld1q_f32((const float *)v + 4 * quarter);
-}
-
-VV_INLINE int32x4_t quarter_of(const vv_lanes *v, int quarter) {
-    return vld1q_s32((const int32_t *)v + 4 * quarter);
-}
-
 /* `step`: values to a scale, 32 or 16. */
-VV_INLINE void block_quarter(const struct vv_panel *p, int quarter, int step, bool offset,
-                             int shift, size_t values, const struct vv_panel_row *x, int n,
-                             float (*total)[VV_PANEL_ROWS]) {
+VV_INLINE void block_rows(const struct vv_strip *p, int step, bool offset, int shift, size_t values,
+                          const struct vv_panel_row *x, int n,
+                          float *total /* [n][VV_PANEL_ROWS] */) {
     float32x4_t s[4];
     for (int i = 0; i < n; i++) {
         s[i] = vdupq_n_f32(0.0f);
     }
     for (size_t b = 0; b < values / (size_t)step; b++) {
         int32x4_t t[4];
-        group_dots(p->w + (size_t)step / 4 * b, quarter, shift, step / 4, x, step * (int)b, n, t);
-        float32x4_t d = float_quarter(&p->step_d[b], quarter);
+        group_dots(p->w + (size_t)step / 4 * b, shift, step / 4, x, step * (int)b, n, t);
+        float32x4_t d = (float32x4_t)p->step_d[b];
         for (int i = 0; i < n; i++) {
             float scale = x[i].scale[(size_t)step * b / 32];
             s[i] = vfmaq_f32(s[i], vmulq_n_f32(d, scale), vcvtq_f32_s32(t[i]));
             if (offset) {
-                float32x4_t m = float_quarter(&p->m[b], quarter);
+                float32x4_t m = (float32x4_t)p->m[b];
                 s[i] = vfmaq_f32(s[i], vmulq_n_f32(m, scale), vdupq_n_f32(x[i].sum[b]));
             }
         }
     }
     for (int i = 0; i < n; i++) {
-        float *to = total[i] + 4 * quarter;
+        float *to = total + i * VV_PANEL_ROWS;
         vst1q_f32(to, vaddq_f32(vld1q_f32(to), s[i]));
     }
 }
 
-VV_INLINE void super_quarter(const struct vv_panel *p, int quarter, int groups, bool offset,
-                             int shift, const struct vv_panel_row *x, int n,
-                             float (*total)[VV_PANEL_ROWS]) {
+VV_INLINE void super_rows(const struct vv_strip *p, int groups, bool offset, int shift,
+                          const struct vv_panel_row *x, int n,
+                          float *total /* [n][VV_PANEL_ROWS] */) {
     int32x4_t sum[4];
     for (int i = 0; i < n; i++) {
         sum[i] = vdupq_n_s32(0);
@@ -58,41 +50,42 @@ VV_INLINE void super_quarter(const struct vv_panel *p, int quarter, int groups, 
     for (int g = 0; g < groups; g++) {
         int32x4_t t[4];
         int steps = 32 / groups;
-        group_dots(p->w + steps * g, quarter, shift, steps, x, 128 / groups * g, n, t);
+        group_dots(p->w + steps * g, shift, steps, x, 128 / groups * g, n, t);
         for (int i = 0; i < n; i++) {
-            sum[i] = vmlaq_s32(sum[i], t[i], quarter_of(&p->scale[g], quarter));
+            sum[i] = vmlaq_s32(sum[i], t[i], (int32x4_t)p->scale[g]);
         }
     }
-    float32x4_t d = float_quarter(&p->d[0], quarter), m = float_quarter(&p->m[0], quarter);
+    float32x4_t d = (float32x4_t)p->d[0], m = (float32x4_t)p->m[0];
     for (int i = 0; i < n; i++) {
         float32x4_t s = vmulq_f32(vmulq_n_f32(d, x[i].scale[0]), vcvtq_f32_s32(sum[i]));
         if (offset) {
             int32x4_t j = vdupq_n_s32(0);
             for (int k = 0; k < 4; k++) { /* a pair: the low half, then the high one */
-                int32x4_t pair = quarter_of(&p->pair[k], quarter);
+                int32x4_t pair = (int32x4_t)p->pair[k];
                 j = vmlaq_n_s32(j, vshrq_n_s32(vshlq_n_s32(pair, 16), 16), x[i].sum16[2 * k]);
                 j = vmlaq_n_s32(j, vshrq_n_s32(pair, 16), x[i].sum16[2 * k + 1]);
             }
             s = vfmsq_f32(s, vmulq_n_f32(m, x[i].scale[0]), vcvtq_f32_s32(j));
         }
-        float *to = total[i] + 4 * quarter;
+        float *to = total + i * VV_PANEL_ROWS;
         vst1q_f32(to, vaddq_f32(vld1q_f32(to), s));
     }
 }
 
-/* All quarters of the weight rows. */
 #define IN_BATCHES(CALL)                                                                           \
-    for (int quarter = 0; quarter < 4; quarter++) {                                                \
+    for (int k = 0; k < VV_STRIPS; k++) {                                                          \
+        const struct vv_strip *strip = &p->strip[k];                                               \
         size_t i = 0;                                                                              \
         VV_IN_FOURS(CALL)                                                                          \
     }
 #define DOTS(name, CALL) VV_PANEL_DOTS(name, IN_BATCHES, CALL)
-#define BLOCK(k) block_quarter(p, quarter, 32, false, f->shift, values, x + i, k, total + i)
-#define BLOCK_16(k) block_quarter(p, quarter, 16, false, 16, values, x + i, k, total + i)
-#define BLOCK_OFFSET(k) block_quarter(p, quarter, 32, true, 0, values, x + i, k, total + i)
-#define SUPER_4_OFFSET(k) super_quarter(p, quarter, 4, true, 0, x + i, k, total + i)
-#define SUPER_8(k) super_quarter(p, quarter, 8, false, f->shift, x + i, k, total + i)
-#define SUPER_8_OFFSET(k) super_quarter(p, quarter, 8, true, 0, x + i, k, total + i)
+#define ROWS(n) x + i, n, total[i] + VV_WIDTH *k
+#define BLOCK(n) block_rows(strip, 32, false, f->shift, values, ROWS(n))
+#define BLOCK_16(n) block_rows(strip, 16, false, 16, values, ROWS(n))
+#define BLOCK_OFFSET(n) block_rows(strip, 32, true, 0, values, ROWS(n))
+#define SUPER_4_OFFSET(n) super_rows(strip, 4, true, 0, ROWS(n))
+#define SUPER_8(n) super_rows(strip, 8, false, f->shift, ROWS(n))
+#define SUPER_8_OFFSET(n) super_rows(strip, 8, true, 0, ROWS(n))
 DOTS(block, BLOCK)
 DOTS(block_16, BLOCK_16)
 DOTS(block_offset, BLOCK_OFFSET)

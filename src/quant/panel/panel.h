@@ -9,6 +9,7 @@
  * is written once, everything that depends on an instruction set too.
  */
 #pragma once
+#include "base/vector.h"
 #include "quant/panel/floats.h"
 #include "quant/planes.h"
 #include "quant/row_dot.h"
@@ -18,12 +19,13 @@
 
 enum { VV_PANEL_ROWS = 16 };
 
-/* A 32-bit lane for each weight row; arithmetic is lane by lane, on any machine (GCC and Clang). */
-typedef uint32_t vv_lanes __attribute__((vector_size(64)));
-typedef int32_t vv_signed_lanes __attribute__((vector_size(64)));
-typedef float vv_float_lanes __attribute__((vector_size(64)));
+/* A 32-bit lane for each of the rows that a vector of the file's instruction set holds; arithmetic
+ * is lane by lane, on any machine (GCC and Clang). Wider ones would be taken apart in memory. */
+typedef uint32_t vv_lanes __attribute__((vector_size(4 * VV_WIDTH)));
+typedef int32_t vv_signed_lanes __attribute__((vector_size(4 * VV_WIDTH)));
+typedef float vv_float_lanes __attribute__((vector_size(4 * VV_WIDTH)));
 
-struct vv_panel {
+struct vv_strip {
     /* Byte j of w[i] is value 4i + j plus the format's shift, which makes it unsigned. */
     vv_lanes w[32];
     /* Super-block formats: sub-scales, as signed integers; of 32 values (four) or 16 (eight). */
@@ -39,6 +41,13 @@ struct vv_panel {
         };
         vv_float_lanes step_d[8]; /* block formats: scale of each step of 32 values, or of 16 */
     };
+};
+
+enum { VV_STRIPS = VV_PANEL_ROWS / VV_WIDTH };
+
+/* Only files of one instruction set look inside; it takes the same room in all. */
+struct vv_panel {
+    _Alignas(64) struct vv_strip strip[VV_STRIPS];
 };
 
 /* Where the blocks of sixteen rows begin; a row that doesn't exist is one that does, again. */

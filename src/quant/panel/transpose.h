@@ -1,4 +1,4 @@
-/* Sixteen bytes of each of sixteen rows, turned so that a vector holds four of every row. */
+/* Sixteen bytes of each of VV_WIDTH rows g[r], turned so that a vector holds four of every row. */
 #pragma once
 #include "quant/panel/panel.h"
 
@@ -12,14 +12,14 @@
 /* to[i], lane r = bytes at + 4i .. at + 4i + 3 of row r, i = 0 .. 3 */
 #ifdef __AVX512F__
 
-VV_INLINE __m512i vv_quarter_rows(const struct vv_panel_source *g, size_t at, int r) {
-    __m512i v = _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)(g->at[r] + at)));
-    v = _mm512_inserti32x4(v, _mm_loadu_si128((const __m128i *)(g->at[r + 4] + at)), 1);
-    v = _mm512_inserti32x4(v, _mm_loadu_si128((const __m128i *)(g->at[r + 8] + at)), 2);
-    return _mm512_inserti32x4(v, _mm_loadu_si128((const __m128i *)(g->at[r + 12] + at)), 3);
+VV_INLINE __m512i vv_quarter_rows(const uint8_t *const *g, size_t at, int r) {
+    __m512i v = _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)(g[r] + at)));
+    v = _mm512_inserti32x4(v, _mm_loadu_si128((const __m128i *)(g[r + 4] + at)), 1);
+    v = _mm512_inserti32x4(v, _mm_loadu_si128((const __m128i *)(g[r + 8] + at)), 2);
+    return _mm512_inserti32x4(v, _mm_loadu_si128((const __m128i *)(g[r + 12] + at)), 3);
 }
 
-VV_INLINE void vv_turn(const struct vv_panel_source *g, size_t at, vv_lanes *to /* [4] */) {
+VV_INLINE void vv_turn(const uint8_t *const *g, size_t at, vv_lanes *to /* [4] */) {
     __m512i a = vv_quarter_rows(g, at, 0), b = vv_quarter_rows(g, at, 1);
     __m512i c = vv_quarter_rows(g, at, 2), d = vv_quarter_rows(g, at, 3);
     __m512i ab = _mm512_unpacklo_epi32(a, b), cd = _mm512_unpacklo_epi32(c, d);
@@ -32,74 +32,64 @@ VV_INLINE void vv_turn(const struct vv_panel_source *g, size_t at, vv_lanes *to 
 
 #elif defined(__AVX2__)
 
-VV_INLINE __m256i vv_two_rows(const struct vv_panel_source *g, size_t at, int r) {
-    __m256i low = _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(g->at[r] + at)));
-    return _mm256_inserti128_si256(low, _mm_loadu_si128((const __m128i *)(g->at[r + 4] + at)), 1);
+VV_INLINE __m256i vv_two_rows(const uint8_t *const *g, size_t at, int r) {
+    __m256i low = _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(g[r] + at)));
+    return _mm256_inserti128_si256(low, _mm_loadu_si128((const __m128i *)(g[r + 4] + at)), 1);
 }
 
-VV_INLINE void vv_turn(const struct vv_panel_source *g, size_t at, vv_lanes *to /* [4] */) {
-    for (int h = 0; h < 2; h++) {
-        __m256i *out = (__m256i *)to + h; /* every second one */
-        __m256i a = vv_two_rows(g, at, 8 * h), b = vv_two_rows(g, at, 8 * h + 1);
-        __m256i c = vv_two_rows(g, at, 8 * h + 2), d = vv_two_rows(g, at, 8 * h + 3);
-        __m256i ab = _mm256_unpacklo_epi32(a, b), cd = _mm256_unpacklo_epi32(c, d);
-        __m256i ab2 = _mm256_unpackhi_epi32(a, b), cd2 = _mm256_unpackhi_epi32(c, d);
-        _mm256_store_si256(out, _mm256_unpacklo_epi64(ab, cd));
-        _mm256_store_si256(out + 2, _mm256_unpackhi_epi64(ab, cd));
-        _mm256_store_si256(out + 4, _mm256_unpacklo_epi64(ab2, cd2));
-        _mm256_store_si256(out + 6, _mm256_unpackhi_epi64(ab2, cd2));
-    }
+VV_INLINE void vv_turn(const uint8_t *const *g, size_t at, vv_lanes *to /* [4] */) {
+    __m256i a = vv_two_rows(g, at, 0), b = vv_two_rows(g, at, 1);
+    __m256i c = vv_two_rows(g, at, 2), d = vv_two_rows(g, at, 3);
+    __m256i ab = _mm256_unpacklo_epi32(a, b), cd = _mm256_unpacklo_epi32(c, d);
+    __m256i ab2 = _mm256_unpackhi_epi32(a, b), cd2 = _mm256_unpackhi_epi32(c, d);
+    to[0] = (vv_lanes)_mm256_unpacklo_epi64(ab, cd);
+    to[1] = (vv_lanes)_mm256_unpackhi_epi64(ab, cd);
+    to[2] = (vv_lanes)_mm256_unpacklo_epi64(ab2, cd2);
+    to[3] = (vv_lanes)_mm256_unpackhi_epi64(ab2, cd2);
 }
 
 #elif defined(__aarch64__)
 
-VV_INLINE void vv_turn(const struct vv_panel_source *g, size_t at, vv_lanes *to /* [4] */) {
-    uint32_t *out = (uint32_t *)to; /* [4][16] */
-    for (int q = 0; q < 4; q++) {
-        uint32x4_t r[4];
-        for (int i = 0; i < 4; i++) {
-            r[i] = vreinterpretq_u32_u8(vld1q_u8(g->at[4 * q + i] + at));
-        }
-        uint32x4_t a = vzip1q_u32(r[0], r[2]), b = vzip2q_u32(r[0], r[2]);
-        uint32x4_t c = vzip1q_u32(r[1], r[3]), d = vzip2q_u32(r[1], r[3]);
-        vst1q_u32(out + 4 * q, vzip1q_u32(a, c));
-        vst1q_u32(out + 16 + 4 * q, vzip2q_u32(a, c));
-        vst1q_u32(out + 32 + 4 * q, vzip1q_u32(b, d));
-        vst1q_u32(out + 48 + 4 * q, vzip2q_u32(b, d));
+VV_INLINE void vv_turn(const uint8_t *const *g, size_t at, vv_lanes *to /* [4] */) {
+    uint32x4_t r[4];
+    for (int i = 0; i < 4; i++) {
+        r[i] = vreinterpretq_u32_u8(vld1q_u8(g[i] + at));
     }
+    uint32x4_t a = vzip1q_u32(r[0], r[2]), b = vzip2q_u32(r[0], r[2]);
+    uint32x4_t c = vzip1q_u32(r[1], r[3]), d = vzip2q_u32(r[1], r[3]);
+    to[0] = (vv_lanes)vzip1q_u32(a, c);
+    to[1] = (vv_lanes)vzip2q_u32(a, c);
+    to[2] = (vv_lanes)vzip1q_u32(b, d);
+    to[3] = (vv_lanes)vzip2q_u32(b, d);
 }
 
 #endif
 
 /* Lane r = the four bytes, or the two, at `at` of row r. */
-VV_INLINE void vv_turn_32(const struct vv_panel_source *g, size_t at, vv_lanes *to) {
-    uint32_t v[VV_PANEL_ROWS];
-    for (int r = 0; r < VV_PANEL_ROWS; r++) {
-        memcpy(&v[r], g->at[r] + at, sizeof v[r]);
+VV_INLINE void vv_turn_32(const uint8_t *const *g, size_t at, vv_lanes *to) {
+    uint32_t v[VV_WIDTH];
+    for (int r = 0; r < VV_WIDTH; r++) {
+        memcpy(&v[r], g[r] + at, sizeof v[r]);
     }
     memcpy(to, v, sizeof *to);
 }
 
-VV_INLINE void vv_turn_16(const struct vv_panel_source *g, size_t at, uint16_t *to /* [16] */) {
-    for (int r = 0; r < VV_PANEL_ROWS; r++) {
-        memcpy(&to[r], g->at[r] + at, sizeof to[r]);
+VV_INLINE void vv_turn_16(const uint8_t *const *g, size_t at, uint16_t *to /* [16] */) {
+    for (int r = 0; r < VV_WIDTH; r++) {
+        memcpy(&to[r], g[r] + at, sizeof to[r]);
     }
 }
 
 /* Halves as floats. */
-VV_INLINE void vv_turn_halves(const struct vv_panel_source *g, size_t at, vv_float_lanes *to) {
-    _Alignas(32) uint16_t h[VV_PANEL_ROWS];
+VV_INLINE void vv_turn_halves(const uint8_t *const *g, size_t at, vv_float_lanes *to) {
+    _Alignas(32) uint16_t h[VV_WIDTH];
     vv_turn_16(g, at, h);
 #ifdef __AVX512F__
     *to = (vv_float_lanes)_mm512_cvtph_ps(_mm256_load_si256((const __m256i *)h));
-#elif defined(__F16C__)
-    __m256 *out = (__m256 *)to;
-    out[0] = _mm256_cvtph_ps(_mm_load_si128((const __m128i *)h));
-    out[1] = _mm256_cvtph_ps(_mm_load_si128((const __m128i *)h + 1));
+#elif defined(__AVX2__)
+    *to = (vv_float_lanes)_mm256_cvtph_ps(_mm_load_si128((const __m128i *)h));
 #elif defined(__aarch64__)
-    for (int q = 0; q < 4; q++) {
-        vst1q_f32((float *)to + 4 * q, vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(h + 4 * q))));
-    }
+    *to = (vv_float_lanes)vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(h)));
 #endif
 }
 
@@ -107,19 +97,13 @@ VV_INLINE void vv_turn_halves(const struct vv_panel_source *g, size_t at, vv_flo
 VV_INLINE void vv_halves_of(const vv_lanes *v, vv_float_lanes *to) {
 #ifdef __AVX512F__
     *to = (vv_float_lanes)_mm512_cvtph_ps(_mm512_cvtepi32_epi16((__m512i)*v));
-#elif defined(__AVX2__) && defined(__F16C__)
-    const __m256i *from = (const __m256i *)v, low = _mm256_set1_epi32(0xffff);
-    __m256 *out = (__m256 *)to;
-    for (int h = 0; h < 2; h++) {
-        __m256i words = _mm256_and_si256(from[h], low); /* packed lane by lane of 128 bits */
-        words = _mm256_permute4x64_epi64(_mm256_packus_epi32(words, words), 0x08);
-        out[h] = _mm256_cvtph_ps(_mm256_castsi256_si128(words));
-    }
+#elif defined(__AVX2__)
+    __m256i words = _mm256_and_si256((__m256i)*v, _mm256_set1_epi32(0xffff));
+    words = _mm256_packus_epi32(words, words); /* lane by lane of 128 bits */
+    words = _mm256_permute4x64_epi64(words, 0x08);
+    *to = (vv_float_lanes)_mm256_cvtph_ps(_mm256_castsi256_si128(words));
 #elif defined(__aarch64__)
-    for (int q = 0; q < 4; q++) {
-        uint16x4_t h = vmovn_u32(vld1q_u32((const uint32_t *)v + 4 * q));
-        vst1q_f32((float *)to + 4 * q, vcvt_f32_f16(vreinterpret_f16_u16(h)));
-    }
+    *to = (vv_float_lanes)vcvt_f32_f16(vreinterpret_f16_u16(vmovn_u32((uint32x4_t)*v)));
 #endif
 }
 
@@ -130,14 +114,8 @@ VV_INLINE void vv_look_up_bytes(const uint8_t *table /* [16] */, vv_lanes *v) {
     *v = (vv_lanes)_mm512_shuffle_epi8(_mm512_broadcast_i32x4(t), (__m512i)*v);
 #elif defined(__AVX2__)
     __m256i t = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)table));
-    __m256i *at = (__m256i *)v;
-    at[0] = _mm256_shuffle_epi8(t, at[0]);
-    at[1] = _mm256_shuffle_epi8(t, at[1]);
+    *v = (vv_lanes)_mm256_shuffle_epi8(t, (__m256i)*v);
 #elif defined(__aarch64__)
-    uint8x16_t t = vld1q_u8(table);
-    uint8_t *at = (uint8_t *)v;
-    for (int i = 0; i < 4; i++) {
-        vst1q_u8(at + 16 * i, vqtbl1q_u8(t, vld1q_u8(at + 16 * i)));
-    }
+    *v = (vv_lanes)vqtbl1q_u8(vld1q_u8(table), (uint8x16_t)*v);
 #endif
 }

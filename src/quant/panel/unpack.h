@@ -1,6 +1,6 @@
 /*
  * The block formats as panels: vv_panel_NAME unpacks segment `part` of a super-block, or block
- * `part` of a segment; the blocks of row r begin at g->at[r] + at. Layouts: quant/NAME.h.
+ * `part` of a segment; the blocks of row r begin at g[r] + at. Layouts: quant/NAME.h.
  */
 #pragma once
 #include "quant/panel/transpose.h"
@@ -8,13 +8,12 @@
 
 #define VV_EACH(byte) (UINT32_C(0x01010101) * (byte))
 
-typedef void vv_panel_unpack(const struct vv_panel_source *g, size_t at, int part,
-                             struct vv_panel *to);
+typedef void vv_panel_unpack(const uint8_t *const *g, size_t at, int part, struct vv_strip *to);
 
 /* ---- block formats ---- */
 
 /* Sixteen bytes of nibbles: low ones are values 0 .. 15 of a block, high ones 16 .. 31. */
-VV_INLINE void vv_panel_nibbles(const struct vv_panel_source *g, size_t at, vv_lanes *w /* [8] */) {
+VV_INLINE void vv_panel_nibbles(const uint8_t *const *g, size_t at, vv_lanes *w /* [8] */) {
     vv_lanes q[4];
     vv_turn(g, at, q);
     for (int i = 0; i < 4; i++) {
@@ -24,7 +23,7 @@ VV_INLINE void vv_panel_nibbles(const struct vv_panel_source *g, size_t at, vv_l
 }
 
 /* Bit i of a 32-bit word becomes 16 in value i. */
-VV_INLINE void vv_panel_fifths(const struct vv_panel_source *g, size_t at, vv_lanes *w /* [8] */) {
+VV_INLINE void vv_panel_fifths(const uint8_t *const *g, size_t at, vv_lanes *w /* [8] */) {
     vv_lanes bits;
     vv_turn_32(g, at, &bits);
     for (int i = 0; i < 8; i++) {
@@ -40,36 +39,31 @@ VV_INLINE void vv_panel_fifths(const struct vv_panel_source *g, size_t at, vv_la
     }
 }
 
-VV_INLINE void vv_panel_q4_0(const struct vv_panel_source *g, size_t at, int part,
-                             struct vv_panel *to) {
+VV_INLINE void vv_panel_q4_0(const uint8_t *const *g, size_t at, int part, struct vv_strip *to) {
     vv_panel_nibbles(g, at + 2, to->w + 8 * part);
     vv_turn_halves(g, at, &to->d[part]);
 }
 
-VV_INLINE void vv_panel_q4_1(const struct vv_panel_source *g, size_t at, int part,
-                             struct vv_panel *to) {
+VV_INLINE void vv_panel_q4_1(const uint8_t *const *g, size_t at, int part, struct vv_strip *to) {
     vv_panel_nibbles(g, at + 4, to->w + 8 * part);
     vv_turn_halves(g, at, &to->d[part]);
     vv_turn_halves(g, at + 2, &to->m[part]);
 }
 
-VV_INLINE void vv_panel_q5_0(const struct vv_panel_source *g, size_t at, int part,
-                             struct vv_panel *to) {
+VV_INLINE void vv_panel_q5_0(const uint8_t *const *g, size_t at, int part, struct vv_strip *to) {
     vv_panel_nibbles(g, at + 6, to->w + 8 * part);
     vv_panel_fifths(g, at + 2, to->w + 8 * part);
     vv_turn_halves(g, at, &to->d[part]);
 }
 
-VV_INLINE void vv_panel_q5_1(const struct vv_panel_source *g, size_t at, int part,
-                             struct vv_panel *to) {
+VV_INLINE void vv_panel_q5_1(const uint8_t *const *g, size_t at, int part, struct vv_strip *to) {
     vv_panel_nibbles(g, at + 8, to->w + 8 * part);
     vv_panel_fifths(g, at + 4, to->w + 8 * part);
     vv_turn_halves(g, at, &to->d[part]);
     vv_turn_halves(g, at + 2, &to->m[part]);
 }
 
-VV_INLINE void vv_panel_q8_0(const struct vv_panel_source *g, size_t at, int part,
-                             struct vv_panel *to) {
+VV_INLINE void vv_panel_q8_0(const uint8_t *const *g, size_t at, int part, struct vv_strip *to) {
     vv_lanes *w = to->w + 8 * part;
     vv_turn(g, at + 2, w);
     vv_turn(g, at + 18, w + 4);
@@ -90,20 +84,18 @@ VV_INLINE void vv_panel_look_up(const int8_t *values, int shift, vv_lanes *w /* 
     }
 }
 
-VV_INLINE void vv_panel_iq4_nl(const struct vv_panel_source *g, size_t at, int part,
-                               struct vv_panel *to) {
+VV_INLINE void vv_panel_iq4_nl(const uint8_t *const *g, size_t at, int part, struct vv_strip *to) {
     vv_panel_nibbles(g, at + 2, to->w + 8 * part);
     vv_panel_look_up(vv_iq4nl_values, 128, to->w + 8 * part, 8);
     vv_turn_halves(g, at, &to->d[part]);
 }
 
-VV_INLINE void vv_panel_mxfp4(const struct vv_panel_source *g, size_t at, int part,
-                              struct vv_panel *to) {
-    uint32_t d[VV_PANEL_ROWS];
+VV_INLINE void vv_panel_mxfp4(const uint8_t *const *g, size_t at, int part, struct vv_strip *to) {
+    uint32_t d[VV_WIDTH];
     vv_panel_nibbles(g, at + 1, to->w + 8 * part);
     vv_panel_look_up(vv_e2m1_doubled, 16, to->w + 8 * part, 8);
-    for (int r = 0; r < VV_PANEL_ROWS; r++) { /* 2^(e - 128), denormal below 2 */
-        uint32_t e = g->at[r][at];
+    for (int r = 0; r < VV_WIDTH; r++) { /* 2^(e - 128), denormal below 2 */
+        uint32_t e = g[r][at];
         d[r] = e < 2 ? UINT32_C(0x00200000) << e : (e - 1) << 23;
     }
     memcpy(&to->d[part], d, sizeof d);
@@ -118,8 +110,7 @@ VV_INLINE void vv_panel_half_ue4m3(const vv_lanes *v, vv_float_lanes *to) {
     *to = (vv_float_lanes)((vv_lanes)(*to * 128.0f) & (vv_lanes)is_number);
 }
 
-VV_INLINE void vv_panel_nvfp4(const struct vv_panel_source *g, size_t at, int part,
-                              struct vv_panel *to) {
+VV_INLINE void vv_panel_nvfp4(const uint8_t *const *g, size_t at, int part, struct vv_strip *to) {
     vv_lanes scales, q[8], *w = to->w + 16 * part;
     vv_turn_32(g, at, &scales);
     vv_turn(g, at + 4, q);
@@ -136,7 +127,7 @@ VV_INLINE void vv_panel_nvfp4(const struct vv_panel_source *g, size_t at, int pa
 }
 
 /* Two-bit codes: byte i of sixteen holds values 4i .. 4i + 3, lowest bits first. */
-VV_INLINE void vv_panel_codes(const struct vv_panel_source *g, size_t at, vv_lanes *w /* [16] */) {
+VV_INLINE void vv_panel_codes(const uint8_t *const *g, size_t at, vv_lanes *w /* [16] */) {
     vv_lanes q[4];
     vv_turn(g, at, q);
     for (int i = 0; i < 16; i++) {
@@ -146,15 +137,14 @@ VV_INLINE void vv_panel_codes(const struct vv_panel_source *g, size_t at, vv_lan
     }
 }
 
-VV_INLINE void vv_panel_q2_0(const struct vv_panel_source *g, size_t at, int part,
-                             struct vv_panel *to) {
+VV_INLINE void vv_panel_q2_0(const uint8_t *const *g, size_t at, int part, struct vv_strip *to) {
     vv_panel_codes(g, at + 2, to->w + 16 * part);
     vv_turn_halves(g, at, &to->d[2 * part]);
     to->d[2 * part + 1] = to->d[2 * part];
 }
 
-VV_INLINE void vv_panel_q2_0_128(const struct vv_panel_source *g, size_t at, int part,
-                                 struct vv_panel *to) {
+VV_INLINE void vv_panel_q2_0_128(const uint8_t *const *g, size_t at, int part,
+                                 struct vv_strip *to) {
     (void)part;
     vv_panel_codes(g, at + 2, to->w);
     vv_panel_codes(g, at + 18, to->w + 16);
@@ -170,7 +160,7 @@ VV_INLINE void vv_panel_byte(const vv_lanes *v, int k, int bias, vv_lanes *to) {
 }
 
 /* Sub-scales of eight groups from two words, and their pairs. */
-VV_INLINE void vv_panel_scales(const vv_lanes *words /* [2] */, int bias, struct vv_panel *to) {
+VV_INLINE void vv_panel_scales(const vv_lanes *words /* [2] */, int bias, struct vv_strip *to) {
     for (int k = 0; k < 8; k++) {
         vv_panel_byte(&words[k / 4], k % 4, bias, &to->scale[k]);
     }
@@ -179,8 +169,7 @@ VV_INLINE void vv_panel_scales(const vv_lanes *words /* [2] */, int bias, struct
     }
 }
 
-VV_INLINE void vv_panel_q2_k(const struct vv_panel_source *g, size_t at, int part,
-                             struct vv_panel *to) {
+VV_INLINE void vv_panel_q2_k(const uint8_t *const *g, size_t at, int part, struct vv_strip *to) {
     vv_lanes q[8], sc[2];
     vv_turn(g, at + 16 + 32 * (size_t)part, q);
     vv_turn(g, at + 32 + 32 * (size_t)part, q + 4);
@@ -202,8 +191,7 @@ VV_INLINE void vv_panel_q2_k(const struct vv_panel_source *g, size_t at, int par
     vv_turn_halves(g, at + 82, &to->m[0]);
 }
 
-VV_INLINE void vv_panel_q3_k(const struct vv_panel_source *g, size_t at, int part,
-                             struct vv_panel *to) {
+VV_INLINE void vv_panel_q3_k(const uint8_t *const *g, size_t at, int part, struct vv_strip *to) {
     vv_lanes q[8], high[8], packed[3], sc[2];
     for (size_t half = 0; half < 2; half++) {
         vv_turn(g, at + 16 * half, high + 4 * half);
@@ -227,8 +215,8 @@ VV_INLINE void vv_panel_q3_k(const struct vv_panel_source *g, size_t at, int par
 }
 
 /* d, dmin and the six-bit sub-scales and minimums of four groups of 32 values. */
-VV_INLINE void vv_panel_k_header(const struct vv_panel_source *g, size_t at, int part,
-                                 struct vv_panel *to) {
+VV_INLINE void vv_panel_k_header(const uint8_t *const *g, size_t at, int part,
+                                 struct vv_strip *to) {
     vv_lanes v[4], scale, min;
     vv_turn(g, at, v);
     if (part) {
@@ -248,7 +236,7 @@ VV_INLINE void vv_panel_k_header(const struct vv_panel_source *g, size_t at, int
 }
 
 /* Low nibbles of 64 bytes are groups 0 and 2, high ones 1 and 3. */
-VV_INLINE void vv_panel_k_nibbles(const struct vv_panel_source *g, size_t at, struct vv_panel *to) {
+VV_INLINE void vv_panel_k_nibbles(const uint8_t *const *g, size_t at, struct vv_strip *to) {
     for (int half = 0; half < 2; half++) {
         vv_lanes q[8], *w = to->w + 16 * half;
         vv_turn(g, at + 32 * (size_t)half, q);
@@ -260,14 +248,12 @@ VV_INLINE void vv_panel_k_nibbles(const struct vv_panel_source *g, size_t at, st
     }
 }
 
-VV_INLINE void vv_panel_q4_k(const struct vv_panel_source *g, size_t at, int part,
-                             struct vv_panel *to) {
+VV_INLINE void vv_panel_q4_k(const uint8_t *const *g, size_t at, int part, struct vv_strip *to) {
     vv_panel_k_header(g, at, part, to);
     vv_panel_k_nibbles(g, at + 16 + 64 * (size_t)part, to);
 }
 
-VV_INLINE void vv_panel_q5_k(const struct vv_panel_source *g, size_t at, int part,
-                             struct vv_panel *to) {
+VV_INLINE void vv_panel_q5_k(const uint8_t *const *g, size_t at, int part, struct vv_strip *to) {
     vv_lanes high[8];
     vv_panel_k_header(g, at, part, to);
     vv_panel_k_nibbles(g, at + 48 + 64 * (size_t)part, to);
@@ -281,8 +267,7 @@ VV_INLINE void vv_panel_q5_k(const struct vv_panel_source *g, size_t at, int par
 }
 
 /* Low nibbles of 64 bytes are values 0 to 63, high ones the rest; two more bits in 32 bytes. */
-VV_INLINE void vv_panel_q6_k(const struct vv_panel_source *g, size_t at, int part,
-                             struct vv_panel *to) {
+VV_INLINE void vv_panel_q6_k(const uint8_t *const *g, size_t at, int part, struct vv_strip *to) {
     vv_lanes high[8], sc[2];
     vv_turn(g, at + 128 + 32 * (size_t)part, high);
     vv_turn(g, at + 144 + 32 * (size_t)part, high + 4);
@@ -301,8 +286,7 @@ VV_INLINE void vv_panel_q6_k(const struct vv_panel_source *g, size_t at, int par
     vv_turn_halves(g, at + 208, &to->d[0]);
 }
 
-VV_INLINE void vv_panel_iq4_xs(const struct vv_panel_source *g, size_t at, int part,
-                               struct vv_panel *to) {
+VV_INLINE void vv_panel_iq4_xs(const uint8_t *const *g, size_t at, int part, struct vv_strip *to) {
     vv_lanes head, low;
     for (int k = 0; k < 4; k++) {
         vv_panel_nibbles(g, at + 8 + 64 * (size_t)part + 16 * (size_t)k, to->w + 8 * k);
@@ -323,15 +307,15 @@ VV_INLINE void vv_panel_iq4_xs(const struct vv_panel_source *g, size_t at, int p
 
 /* Formats whose values are looked up in large tables: each row by itself, then turned. */
 VV_INLINE void vv_panel_of_segments(void (*unpack)(const uint8_t *, size_t, struct vv_segment *),
-                                    const struct vv_panel_source *g, size_t at, int part,
-                                    struct vv_panel *to) {
-    uint8_t bytes[VV_PANEL_ROWS][128];
-    struct vv_panel_source turned;
-    int16_t scale[8][VV_PANEL_ROWS];
-    float d[VV_PANEL_ROWS];
-    for (int r = 0; r < VV_PANEL_ROWS; r++) {
+                                    const uint8_t *const *g, size_t at, int part,
+                                    struct vv_strip *to) {
+    uint8_t bytes[VV_WIDTH][128];
+    const uint8_t *turned[VV_WIDTH];
+    int16_t scale[8][VV_WIDTH];
+    float d[VV_WIDTH];
+    for (int r = 0; r < VV_WIDTH; r++) {
         struct vv_segment s;
-        unpack(g->at[r] + at, (size_t)part, &s);
+        unpack(g[r] + at, (size_t)part, &s);
         for (int i = 0; i < 128; i++) {
             bytes[r][i] = (uint8_t)(s.w[i] + 128);
         }
@@ -339,13 +323,13 @@ VV_INLINE void vv_panel_of_segments(void (*unpack)(const uint8_t *, size_t, stru
             scale[k][r] = s.scale[k];
         }
         d[r] = s.d;
-        turned.at[r] = bytes[r];
+        turned[r] = bytes[r];
     }
     for (size_t i = 0; i < 8; i++) {
-        vv_turn(&turned, 16 * i, to->w + 4 * i);
+        vv_turn(turned, 16 * i, to->w + 4 * i);
     }
     for (int k = 0; k < 8; k++) {
-        for (int r = 0; r < VV_PANEL_ROWS; r++) {
+        for (int r = 0; r < VV_WIDTH; r++) {
             to->scale[k][r] = (uint32_t)(int32_t)scale[k][r];
         }
     }

@@ -116,7 +116,7 @@ VV_INLINE void store_sums(size_t tiles, struct sums *to) {
     }
 
 /* The values themselves, signed. */
-VV_INLINE void take_shift_away(const struct vv_panel *p, int shift, vv_lanes *w /* [32] */) {
+VV_INLINE void take_shift_away(const struct vv_strip *p, int shift, vv_lanes *w /* [32] */) {
     __m512i by = _mm512_set1_epi8((char)(uint8_t)shift);
     for (int k = 0; k < 32; k++) {
         w[k] = (vv_lanes)_mm512_sub_epi8((__m512i)p->w[k], by);
@@ -125,7 +125,7 @@ VV_INLINE void take_shift_away(const struct vv_panel *p, int shift, vv_lanes *w 
 
 /* The float part of a block format: goes on with blocks from `first` on, s[r] being the sum before
  * them; after the `last` ones adds it to the row's total. */
-VV_INLINE void add_blocks(const struct vv_panel *p, enum depth depth, bool offset, size_t first,
+VV_INLINE void add_blocks(const struct vv_strip *p, enum depth depth, bool offset, size_t first,
                           size_t blocks, bool last, const struct sums *t,
                           const struct vv_panel_row *x, size_t m, __m512 *s /* [m] */,
                           float (*total)[VV_PANEL_ROWS]) {
@@ -149,7 +149,7 @@ VV_INLINE void add_blocks(const struct vv_panel *p, enum depth depth, bool offse
 }
 
 /* Tiles for four blocks at most at a time. */
-VV_INLINE void block_tiles(const struct vv_panel *p, const vv_lanes *w, enum depth depth,
+VV_INLINE void block_tiles(const struct vv_strip *p, const vv_lanes *w, enum depth depth,
                            bool offset, size_t blocks, const struct vv_panel_row *x, size_t n,
                            float (*total)[VV_PANEL_ROWS]) {
     const size_t parts = (blocks + 3) / 4, tiles = blocks / parts;
@@ -166,7 +166,7 @@ VV_INLINE void block_tiles(const struct vv_panel *p, const vv_lanes *w, enum dep
 #undef COMBINE
 }
 
-VV_INLINE void block_dots(const struct vv_panel *p, enum depth depth, int shift, bool offset,
+VV_INLINE void block_dots(const struct vv_strip *p, enum depth depth, int shift, bool offset,
                           size_t values, const struct vv_panel_row *x, size_t n,
                           float (*total)[VV_PANEL_ROWS]) {
     vv_lanes w[32];
@@ -187,7 +187,7 @@ VV_INLINE __m512i spread(const int16_t *pair) {
 }
 
 /* The float part of a super-block format: adds s to the row's total. */
-VV_INLINE void add_segment(const struct vv_panel *p, bool offset, const struct vv_panel_row *x,
+VV_INLINE void add_segment(const struct vv_strip *p, bool offset, const struct vv_panel_row *x,
                            __m512i dot, float *total) {
     __m512 dx = _mm512_set1_ps(x->scale[0]);
     __m512 s = _mm512_mul_ps(_mm512_mul_ps((__m512)p->d[0], dx), _mm512_cvtepi32_ps(dot));
@@ -201,7 +201,7 @@ VV_INLINE void add_segment(const struct vv_panel *p, bool offset, const struct v
     _mm512_storeu_ps(total, _mm512_add_ps(_mm512_loadu_ps(total), s));
 }
 
-VV_INLINE void add_super_4(const struct vv_panel *p, const struct sums *t,
+VV_INLINE void add_super_4(const struct vv_strip *p, const struct sums *t,
                            const struct vv_panel_row *x, size_t m, float (*total)[VV_PANEL_ROWS]) {
     for (size_t r = 0; r < m; r++) {
         __m512i dot = _mm512_setzero_si512();
@@ -212,7 +212,7 @@ VV_INLINE void add_super_4(const struct vv_panel *p, const struct sums *t,
     }
 }
 
-VV_INLINE void super_4_dots(const struct vv_panel *p, const struct vv_panel_row *x, size_t n,
+VV_INLINE void super_4_dots(const struct vv_strip *p, const struct vv_panel_row *x, size_t n,
                             float (*total)[VV_PANEL_ROWS]) {
     struct sums t;
 #define COMPUTE(rows, m, part)                                                                     \
@@ -225,7 +225,7 @@ VV_INLINE void super_4_dots(const struct vv_panel *p, const struct vv_panel_row 
 }
 
 /* sc · w as 128 · high + low, 0 <= low <= 127, |high| <= 32. */
-VV_INLINE void fold(const struct vv_panel *p, int shift, vv_lanes *high /* [32] */,
+VV_INLINE void fold(const struct vv_strip *p, int shift, vv_lanes *high /* [32] */,
                     vv_lanes *low /* [32] */) {
     const __m512i bytes = _mm512_set1_epi16(255), seven = _mm512_set1_epi16(127);
     const __m512i by = _mm512_set1_epi16((int16_t)shift);
@@ -259,7 +259,7 @@ VV_INLINE void folded_sums(const vv_lanes *high, const vv_lanes *low,
     _tile_dpbssd(1, 5, 7);
 }
 
-VV_INLINE void add_folded(const struct vv_panel *p, bool offset, const struct sums *t,
+VV_INLINE void add_folded(const struct vv_strip *p, bool offset, const struct sums *t,
                           const struct vv_panel_row *x, size_t m, float (*total)[VV_PANEL_ROWS]) {
     for (size_t r = 0; r < m; r++) {
         __m512i dot = _mm512_add_epi32(_mm512_slli_epi32(sum_of(t, 0, r), 7), sum_of(t, 1, r));
@@ -267,7 +267,7 @@ VV_INLINE void add_folded(const struct vv_panel *p, bool offset, const struct su
     }
 }
 
-VV_INLINE void super_8_dots(const struct vv_panel *p, int shift, bool offset,
+VV_INLINE void super_8_dots(const struct vv_strip *p, int shift, bool offset,
                             const struct vv_panel_row *x, size_t n, float (*total)[VV_PANEL_ROWS]) {
     vv_lanes high[32], low[32];
     struct sums t;
@@ -291,12 +291,13 @@ VV_INLINE void super_8_dots(const struct vv_panel *p, int shift, bool offset,
             CALL;                                                                                  \
         }                                                                                          \
     }
-DOTS(block, VV_PANEL_BLOCK, block_dots(p, DEPTH_32, f->shift, false, values, x, n, total))
-DOTS(block_16, VV_PANEL_BLOCK_16, block_dots(p, DEPTH_16, 16, false, values, x, n, total))
-DOTS(block_offset, VV_PANEL_BLOCK_OFFSET, block_dots(p, DEPTH_32, 0, true, values, x, n, total))
-DOTS(super_4_offset, VV_PANEL_SUPER_4_OFFSET, super_4_dots(p, x, n, total))
-DOTS(super_8, VV_PANEL_SUPER_8, super_8_dots(p, f->shift, false, x, n, total))
-DOTS(super_8_offset, VV_PANEL_SUPER_8_OFFSET, super_8_dots(p, 0, true, x, n, total))
+DOTS(block, VV_PANEL_BLOCK, block_dots(p->strip, DEPTH_32, f->shift, false, values, x, n, total))
+DOTS(block_16, VV_PANEL_BLOCK_16, block_dots(p->strip, DEPTH_16, 16, false, values, x, n, total))
+DOTS(block_offset, VV_PANEL_BLOCK_OFFSET,
+     block_dots(p->strip, DEPTH_32, 0, true, values, x, n, total))
+DOTS(super_4_offset, VV_PANEL_SUPER_4_OFFSET, super_4_dots(p->strip, x, n, total))
+DOTS(super_8, VV_PANEL_SUPER_8, super_8_dots(p->strip, f->shift, false, x, n, total))
+DOTS(super_8_offset, VV_PANEL_SUPER_8_OFFSET, super_8_dots(p->strip, 0, true, x, n, total))
 
 const struct vv_panel_kernel vv_panel_kernel_amx = {
     .fill = vv_panel_fill_avx512,

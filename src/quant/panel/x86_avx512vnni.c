@@ -38,7 +38,7 @@ VV_INLINE __m512i start_of(const struct vv_panel_row *x, int step, size_t b, int
 }
 
 /* `step`: values to a scale, 32 or 16. */
-VV_INLINE void block_rows(const struct vv_panel *p, int step, bool offset, int down, size_t values,
+VV_INLINE void block_rows(const struct vv_strip *p, int step, bool offset, int down, size_t values,
                           const struct vv_panel_row *x, int n, float (*total)[VV_PANEL_ROWS]) {
     __m512 s[LARGEST];
     for (int i = 0; i < n; i++) {
@@ -65,7 +65,7 @@ VV_INLINE void block_rows(const struct vv_panel *p, int step, bool offset, int d
     }
 }
 
-VV_INLINE void super_rows(const struct vv_panel *p, int groups, bool offset, int shift,
+VV_INLINE void super_rows(const struct vv_strip *p, int groups, bool offset, int shift,
                           const struct vv_panel_row *x, int n, float (*total)[VV_PANEL_ROWS]) {
     __m512i sum[LARGEST];
     for (int i = 0; i < n; i++) {
@@ -106,15 +106,15 @@ VV_INLINE void super_rows(const struct vv_panel *p, int groups, bool offset, int
     }                                                                                              \
     VV_IN_FOURS(CALL)
 #define DOTS(name, CALL) VV_PANEL_DOTS(name, IN_BATCHES, CALL)
-#define SHIFT_128(k) block_rows(p, 32, false, 0, values, x + i, k, total + i)
-#define SHIFT_16(k) block_rows(p, 32, false, 3, values, x + i, k, total + i)
-#define SHIFT_8(k) block_rows(p, 32, false, 4, values, x + i, k, total + i)
-#define SHIFT_1(k) block_rows(p, 32, false, 7, values, x + i, k, total + i)
-#define BLOCK_16(k) block_rows(p, 16, false, 3, values, x + i, k, total + i)
-#define BLOCK_OFFSET(k) block_rows(p, 32, true, 0, values, x + i, k, total + i)
-#define SUPER_4_OFFSET(k) super_rows(p, 4, true, 0, x + i, k, total + i)
-#define SUPER_8(k) super_rows(p, 8, false, f->shift, x + i, k, total + i)
-#define SUPER_8_OFFSET(k) super_rows(p, 8, true, 0, x + i, k, total + i)
+#define SHIFT_128(k) block_rows(p->strip, 32, false, 0, values, x + i, k, total + i)
+#define SHIFT_16(k) block_rows(p->strip, 32, false, 3, values, x + i, k, total + i)
+#define SHIFT_8(k) block_rows(p->strip, 32, false, 4, values, x + i, k, total + i)
+#define SHIFT_1(k) block_rows(p->strip, 32, false, 7, values, x + i, k, total + i)
+#define BLOCK_16(k) block_rows(p->strip, 16, false, 3, values, x + i, k, total + i)
+#define BLOCK_OFFSET(k) block_rows(p->strip, 32, true, 0, values, x + i, k, total + i)
+#define SUPER_4_OFFSET(k) super_rows(p->strip, 4, true, 0, x + i, k, total + i)
+#define SUPER_8(k) super_rows(p->strip, 8, false, f->shift, x + i, k, total + i)
+#define SUPER_8_OFFSET(k) super_rows(p->strip, 8, true, 0, x + i, k, total + i)
 DOTS(shift_128, SHIFT_128)
 DOTS(shift_16, SHIFT_16)
 DOTS(shift_8, SHIFT_8)

@@ -1,5 +1,5 @@
 /*
- * Products of panels on vectors of 256 bits, each of which holds eight of the sixteen weight rows;
+ * Products of panels on vectors of 256 bits, a strip of eight weight rows each;
  * included by x86_avx2.c and x86_avxvnni.c.
  *
  * AVX2 has no sum of four products of bytes. vpmaddubsw adds two in 16 bits, saturating, so values
@@ -22,24 +22,16 @@ VV_INLINE __m256i spread(const void *at) {
     return _mm256_set1_epi32(four);
 }
 
-VV_INLINE __m256i half_of(const vv_lanes *v, int half) {
-    return _mm256_load_si256((const __m256i *)v + half);
-}
-
-VV_INLINE __m256 float_half_of(const vv_float_lanes *v, int half) {
-    return _mm256_castsi256_ps(_mm256_load_si256((const __m256i *)v + half));
-}
-
 enum { LARGEST = 4, SIGNED = 1 }; /* rows of activations at a time; `deep` of eight-bit values */
 
 /* t[i] += scale · (dots of `steps` vectors with activations from `at` on), i < n. */
-VV_INLINE void add_dots(const vv_lanes *w, int half, int steps, int deep, __m256i scale,
+VV_INLINE void add_dots(const vv_lanes *w, int steps, int deep, __m256i scale,
                         const struct vv_panel_row *x, int at, int n, __m256i *t) {
     for (int k = 0; k < steps; k += deep) {
         for (int i = 0; i < n; i++) {
             __m256i pairs = _mm256_setzero_si256();
             for (int l = k; l < k + deep; l++) {
-                __m256i q = spread(x[i].q + at + 4 * l), v = half_of(&w[l], half);
+                __m256i q = spread(x[i].q + at + 4 * l), v = (__m256i)w[l];
                 if (deep == SIGNED) {
                     v = _mm256_xor_si256(v, _mm256_set1_epi8((char)0x80));
                     pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(v), _mm256_sign_epi8(q, v));
@@ -55,10 +47,10 @@ VV_INLINE void add_dots(const vv_lanes *w, int half, int steps, int deep, __m256
 #ifdef __AVXVNNI__
 /* One instruction does it, and any value fits. */
 enum { ANY = 2 };
-VV_INLINE void add_four_dots(const vv_lanes *w, int half, int steps, const struct vv_panel_row *x,
-                             int at, int n, __m256i *t) {
+VV_INLINE void add_four_dots(const vv_lanes *w, int steps, const struct vv_panel_row *x, int at,
+                             int n, __m256i *t) {
     for (int k = 0; k < steps; k++) {
-        __m256i v = half_of(&w[k], half);
+        __m256i v = (__m256i)w[k];
         for (int i = 0; i < n; i++) {
             t[i] = _mm256_dpbusd_avx_epi32(t[i], v, spread(x[i].q + at + 4 * k));
         }
@@ -72,9 +64,9 @@ VV_INLINE __m256i start_of(const struct vv_panel_row *x, int step, size_t b, int
 }
 
 /* `step`: values to a scale, 32 or 16. */
-VV_INLINE void block_half(const struct vv_panel *p, int half, int step, bool offset, int deep,
-                          int shift, size_t values, const struct vv_panel_row *x, int n,
-                          float (*total)[VV_PANEL_ROWS]) {
+VV_INLINE void block_rows(const struct vv_strip *p, int step, bool offset, int deep, int shift,
+                          size_t values, const struct vv_panel_row *x, int n,
+                          float *total /* [n][VV_PANEL_ROWS] */) {
     __m256 s[LARGEST];
     for (int i = 0; i < n; i++) {
         s[i] = _mm256_setzero_ps();
@@ -87,57 +79,57 @@ VV_INLINE void block_half(const struct vv_panel *p, int half, int step, bool off
             t[i] = shifted ? start_of(&x[i], step, b, shift) : _mm256_setzero_si256();
         }
 #ifdef __AVXVNNI__
-        add_four_dots(w, half, step / 4, x, step * (int)b, n, t);
+        add_four_dots(w, step / 4, x, step * (int)b, n, t);
 #else
-        add_dots(w, half, step / 4, deep, _mm256_set1_epi16(1), x, step * (int)b, n, t);
+        add_dots(w, step / 4, deep, _mm256_set1_epi16(1), x, step * (int)b, n, t);
 #endif
-        __m256 d = float_half_of(&p->step_d[b], half);
+        __m256 d = (__m256)p->step_d[b];
         for (int i = 0; i < n; i++) {
             __m256 scale = _mm256_set1_ps(x[i].scale[(size_t)step * b / 32]);
             s[i] = _mm256_fmadd_ps(_mm256_mul_ps(d, scale), _mm256_cvtepi32_ps(t[i]), s[i]);
             if (offset) {
-                __m256 m = float_half_of(&p->m[b], half);
+                __m256 m = (__m256)p->m[b];
                 s[i] = _mm256_fmadd_ps(_mm256_mul_ps(m, scale), _mm256_set1_ps(x[i].sum[b]), s[i]);
             }
         }
     }
     for (int i = 0; i < n; i++) {
-        float *to = total[i] + 8 * half;
+        float *to = total + i * VV_PANEL_ROWS;
         _mm256_storeu_ps(to, _mm256_add_ps(_mm256_loadu_ps(to), s[i]));
     }
 }
 
-VV_INLINE void super_half(const struct vv_panel *p, int half, int groups, bool offset, int deep,
-                          int shift, const struct vv_panel_row *x, int n,
-                          float (*total)[VV_PANEL_ROWS]) {
+VV_INLINE void super_rows(const struct vv_strip *p, int groups, bool offset, int deep, int shift,
+                          const struct vv_panel_row *x, int n,
+                          float *total /* [n][VV_PANEL_ROWS] */) {
     __m256i sum[LARGEST];
     for (int i = 0; i < n; i++) {
         sum[i] = _mm256_setzero_si256();
     }
     for (int g = 0; g < groups; g++) {
-        __m256i scale = half_of(&p->scale[g], half);
+        __m256i scale = (__m256i)p->scale[g];
         int steps = 32 / groups, at = 128 / groups * g;
 #ifdef __AVXVNNI__
         __m256i t[LARGEST];
         for (int i = 0; i < n; i++) {
             t[i] = _mm256_setzero_si256();
         }
-        add_four_dots(p->w + steps * g, half, steps, x, at, n, t);
+        add_four_dots(p->w + steps * g, steps, x, at, n, t);
         for (int i = 0; i < n; i++) {
             sum[i] = _mm256_add_epi32(sum[i], _mm256_mullo_epi32(t[i], scale));
         }
 #else
         scale = _mm256_blend_epi16(scale, _mm256_slli_epi32(scale, 16), 0xaa);
-        add_dots(p->w + steps * g, half, steps, deep < steps ? deep : steps, scale, x, at, n, sum);
+        add_dots(p->w + steps * g, steps, deep < steps ? deep : steps, scale, x, at, n, sum);
 #endif
     }
-    __m256 d = float_half_of(&p->d[0], half), m = float_half_of(&p->m[0], half);
+    __m256 d = (__m256)p->d[0], m = (__m256)p->m[0];
     for (int i = 0; i < n; i++) {
         __m256i j = _mm256_setzero_si256();
         __m256 dx = _mm256_set1_ps(x[i].scale[0]);
         for (int k = 0; k < 4; k++) {
             j = _mm256_add_epi32(
-                j, _mm256_madd_epi16(half_of(&p->pair[k], half), spread(x[i].sum16 + 2 * k)));
+                j, _mm256_madd_epi16((__m256i)p->pair[k], spread(x[i].sum16 + 2 * k)));
         }
         if (!offset && deep != SIGNED) {
             sum[i] = _mm256_sub_epi32(sum[i], _mm256_mullo_epi32(j, _mm256_set1_epi32(shift)));
@@ -146,21 +138,22 @@ VV_INLINE void super_half(const struct vv_panel *p, int half, int groups, bool o
         if (offset) {
             s = _mm256_fnmadd_ps(_mm256_mul_ps(m, dx), _mm256_cvtepi32_ps(j), s);
         }
-        float *to = total[i] + 8 * half;
+        float *to = total + i * VV_PANEL_ROWS;
         _mm256_storeu_ps(to, _mm256_add_ps(_mm256_loadu_ps(to), s));
     }
 }
 
-/* Both halves of the weight rows. */
 #define IN_BATCHES(CALL)                                                                           \
-    for (int half = 0; half < 2; half++) {                                                         \
+    for (int k = 0; k < VV_STRIPS; k++) {                                                          \
+        const struct vv_strip *strip = &p->strip[k];                                               \
         size_t i = 0;                                                                              \
         VV_IN_FOURS(CALL)                                                                          \
     }
 #define DOTS(name, CALL) VV_PANEL_DOTS(name, IN_BATCHES, CALL)
-#define BLOCK(deep, k) block_half(p, half, 32, false, deep, f->shift, values, x + i, k, total + i)
-#define BLOCK_16(deep, k) block_half(p, half, 16, false, deep, 16, values, x + i, k, total + i)
-#define BLOCK_OFFSET(deep, k) block_half(p, half, 32, true, deep, 0, values, x + i, k, total + i)
-#define SUPER_4_OFFSET(deep, k) super_half(p, half, 4, true, deep, 0, x + i, k, total + i)
-#define SUPER_8(deep, k) super_half(p, half, 8, false, deep, f->shift, x + i, k, total + i)
-#define SUPER_8_OFFSET(deep, k) super_half(p, half, 8, true, deep, 0, x + i, k, total + i)
+#define ROWS(n) x + i, n, total[i] + VV_WIDTH *k
+#define BLOCK(deep, n) block_rows(strip, 32, false, deep, f->shift, values, ROWS(n))
+#define BLOCK_16(deep, n) block_rows(strip, 16, false, deep, 16, values, ROWS(n))
+#define BLOCK_OFFSET(deep, n) block_rows(strip, 32, true, deep, 0, values, ROWS(n))
+#define SUPER_4_OFFSET(deep, n) super_rows(strip, 4, true, deep, 0, ROWS(n))
+#define SUPER_8(deep, n) super_rows(strip, 8, false, deep, f->shift, ROWS(n))
+#define SUPER_8_OFFSET(deep, n) super_rows(strip, 8, true, deep, 0, ROWS(n))
