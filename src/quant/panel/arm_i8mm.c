@@ -7,7 +7,7 @@
 #include <arm_neon.h>
 #include <string.h>
 
-VV_INLINE int8x16_t values_of(const vv_lanes *w, int quarter, int shift) {
+VV_INLINE int8x16_t values_of(const vv_lanes *w, int shift) {
     uint8x16_t bytes = (uint8x16_t)*w;
     return vreinterpretq_s8_u8(vsubq_u8(bytes, vdupq_n_u8((uint8_t)shift)));
 }

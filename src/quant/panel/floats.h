@@ -7,4 +7,4 @@
  * 1. Bit for bit vv_rows_dot's (quant/row_dot.h). */
 typedef void vv_float_products(const struct vv_weight *w, size_t slice, size_t first, size_t count,
                                const float *x, size_t rows, float *y, size_t y_row);
-vv_float_products vv_float_products_avx512;
+vv_float_products vv_float_products_avx2, vv_float_products_avx512;

@@ -65,7 +65,7 @@ VV_INLINE void vv_turn(const uint8_t *const *g, size_t at, vv_lanes *to /* [4] *
 
 #endif
 
-/* Lane r = the four bytes, or the two, at `at` of row r. */
+/* Lane r = the four bytes at `at` of row r. */
 VV_INLINE void vv_turn_32(const uint8_t *const *g, size_t at, vv_lanes *to) {
     uint32_t v[VV_WIDTH];
     for (int r = 0; r < VV_WIDTH; r++) {
@@ -74,37 +74,43 @@ VV_INLINE void vv_turn_32(const uint8_t *const *g, size_t at, vv_lanes *to) {
     memcpy(to, v, sizeof *to);
 }
 
-VV_INLINE void vv_turn_16(const uint8_t *const *g, size_t at, uint16_t *to /* [16] */) {
-    for (int r = 0; r < VV_WIDTH; r++) {
-        memcpy(&to[r], g[r] + at, sizeof to[r]);
-    }
-}
-
-/* Halves as floats. */
-VV_INLINE void vv_turn_halves(const uint8_t *const *g, size_t at, vv_float_lanes *to) {
-    _Alignas(32) uint16_t h[VV_WIDTH];
-    vv_turn_16(g, at, h);
-#ifdef __AVX512F__
-    *to = (vv_float_lanes)_mm512_cvtph_ps(_mm256_load_si256((const __m256i *)h));
-#elif defined(__AVX2__)
-    *to = (vv_float_lanes)_mm256_cvtph_ps(_mm_load_si128((const __m128i *)h));
-#elif defined(__aarch64__)
-    *to = (vv_float_lanes)vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(h)));
-#endif
-}
-
 /* The low halves of lanes as floats. */
 VV_INLINE void vv_halves_of(const vv_lanes *v, vv_float_lanes *to) {
 #ifdef __AVX512F__
     *to = (vv_float_lanes)_mm512_cvtph_ps(_mm512_cvtepi32_epi16((__m512i)*v));
 #elif defined(__AVX2__)
-    __m256i words = _mm256_and_si256((__m256i)*v, _mm256_set1_epi32(0xffff));
+    __m256i words = _mm256_blend_epi16((__m256i)*v, _mm256_setzero_si256(), 0xaa);
     words = _mm256_packus_epi32(words, words); /* lane by lane of 128 bits */
     words = _mm256_permute4x64_epi64(words, 0x08);
     *to = (vv_float_lanes)_mm256_cvtph_ps(_mm256_castsi256_si128(words));
 #elif defined(__aarch64__)
     *to = (vv_float_lanes)vcvt_f32_f16(vreinterpret_f16_u16(vmovn_u32((uint32x4_t)*v)));
 #endif
+}
+
+/* Halves as floats: those at `at` of each row, and those after them. */
+VV_INLINE void vv_turn_two_halves(const uint8_t *const *g, size_t at, vv_float_lanes *first,
+                                  vv_float_lanes *second) {
+    vv_lanes v;
+    vv_turn_32(g, at, &v);
+    vv_halves_of(&v, first);
+    v >>= 16;
+    vv_halves_of(&v, second);
+}
+
+/* Halves as floats: those at `at` of each row, after which a block goes on … */
+VV_INLINE void vv_turn_halves(const uint8_t *const *g, size_t at, vv_float_lanes *to) {
+    vv_lanes v;
+    vv_turn_32(g, at, &v);
+    vv_halves_of(&v, to);
+}
+
+/* … or with which it ends. */
+VV_INLINE void vv_turn_last_halves(const uint8_t *const *g, size_t at, vv_float_lanes *to) {
+    vv_lanes v;
+    vv_turn_32(g, at - 2, &v);
+    v >>= 16;
+    vv_halves_of(&v, to);
 }
 
 /* Each byte b of v, 0 .. 15, becomes table[b]. */

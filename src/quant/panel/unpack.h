@@ -32,6 +32,14 @@ VV_INLINE void vv_panel_fifths(const uint8_t *const *g, size_t at, vv_lanes *w /
             0x10101010, 0x10101000, 0x10100010, 0x10100000, 0x10001010, 0x10001000, 0x10000010,
             0x10000000, 0x101010, 0x101000, 0x100010, 0x100000, 0x1010, 0x1000, 0x10, 0);
         w[i] |= (vv_lanes)_mm512_permutexvar_epi32((__m512i)(bits >> 4 * i), spread);
+#elif defined(__AVX2__)
+        /* Byte i / 2 of each lane to all four, of which each keeps its own bit. */
+        __m256i own = _mm256_set1_epi32(i % 2 ? (int32_t)0x80402010 : 0x08040201);
+        __m256i from = _mm256_set_epi64x(0x0c0c0c0c08080808, 0x0404040400000000, 0x0c0c0c0c08080808,
+                                         0x0404040400000000);
+        __m256i four = _mm256_shuffle_epi8((__m256i)(bits >> 8 * (i / 2)), from);
+        four = _mm256_cmpeq_epi8(_mm256_and_si256(four, own), own);
+        w[i] |= (vv_lanes)four & VV_EACH(16);
 #else
         /* Bits 0 to 3 to the lowest of each byte: copies 0, 7, 14 and 21 places up. */
         w[i] |= ((bits >> 4 * i & 15) * UINT32_C(0x00204081) & VV_EACH(1)) << 4;
@@ -46,8 +54,7 @@ VV_INLINE void vv_panel_q4_0(const uint8_t *const *g, size_t at, int part, struc
 
 VV_INLINE void vv_panel_q4_1(const uint8_t *const *g, size_t at, int part, struct vv_strip *to) {
     vv_panel_nibbles(g, at + 4, to->w + 8 * part);
-    vv_turn_halves(g, at, &to->d[part]);
-    vv_turn_halves(g, at + 2, &to->m[part]);
+    vv_turn_two_halves(g, at, &to->d[part], &to->m[part]);
 }
 
 VV_INLINE void vv_panel_q5_0(const uint8_t *const *g, size_t at, int part, struct vv_strip *to) {
@@ -59,8 +66,7 @@ VV_INLINE void vv_panel_q5_0(const uint8_t *const *g, size_t at, int part, struc
 VV_INLINE void vv_panel_q5_1(const uint8_t *const *g, size_t at, int part, struct vv_strip *to) {
     vv_panel_nibbles(g, at + 8, to->w + 8 * part);
     vv_panel_fifths(g, at + 4, to->w + 8 * part);
-    vv_turn_halves(g, at, &to->d[part]);
-    vv_turn_halves(g, at + 2, &to->m[part]);
+    vv_turn_two_halves(g, at, &to->d[part], &to->m[part]);
 }
 
 VV_INLINE void vv_panel_q8_0(const uint8_t *const *g, size_t at, int part, struct vv_strip *to) {
@@ -187,8 +193,7 @@ VV_INLINE void vv_panel_q2_k(const uint8_t *const *g, size_t at, int part, struc
         vv_lanes two = sc[p / 2] >> (16 * (p % 2) + 4);
         to->pair[p] = (two & 15) | (two >> 8 & 15) << 16;
     }
-    vv_turn_halves(g, at + 80, &to->d[0]);
-    vv_turn_halves(g, at + 82, &to->m[0]);
+    vv_turn_two_halves(g, at + 80, &to->d[0], &to->m[0]);
 }
 
 VV_INLINE void vv_panel_q3_k(const uint8_t *const *g, size_t at, int part, struct vv_strip *to) {
@@ -211,7 +216,7 @@ VV_INLINE void vv_panel_q3_k(const uint8_t *const *g, size_t at, int part, struc
                 (packed[2] >> (4 * part + 2 * k) & VV_EACH(3)) << 4;
     }
     vv_panel_scales(sc, -32, to);
-    vv_turn_halves(g, at + 108, &to->d[0]);
+    vv_turn_last_halves(g, at + 108, &to->d[0]);
 }
 
 /* d, dmin and the six-bit sub-scales and minimums of four groups of 32 values. */
@@ -283,7 +288,7 @@ VV_INLINE void vv_panel_q6_k(const uint8_t *const *g, size_t at, int part, struc
     vv_turn_32(g, at + 192 + 8 * (size_t)part, &sc[0]);
     vv_turn_32(g, at + 196 + 8 * (size_t)part, &sc[1]);
     vv_panel_scales(sc, 0, to);
-    vv_turn_halves(g, at + 208, &to->d[0]);
+    vv_turn_last_halves(g, at + 208, &to->d[0]);
 }
 
 VV_INLINE void vv_panel_iq4_xs(const uint8_t *const *g, size_t at, int part, struct vv_strip *to) {

@@ -18,4 +18,5 @@ const struct vv_panel_kernel vv_panel_kernel_avxvnni = {
     .fill = vv_panel_fill_avx2,
     .dots = VV_PANEL_TABLE,
     .rows_dot = vv_rows_dot_avx2,
+    .floats = vv_float_products_avx2,
 };
