@@ -555,6 +555,7 @@ static void facts(const void *geometry, struct vv_model_facts *facts) {
                                      .width = g->width,
                                      .streams = g->streams,
                                      .stop_count = g->stops.count,
+                                     .temperature = 1,
                                      .rounded_cache = true};
     memcpy(facts->stop, g->stops.id, sizeof facts->stop);
 }

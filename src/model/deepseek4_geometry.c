@@ -187,6 +187,12 @@ int deepseek4_open(const struct vv_gguf *file, void **geometry, struct vv_error 
     g->vocabulary = vv_read_vocabulary(&m);
     vv_read_stop(&m, "tokenizer.ggml.eos_token_id", g->vocabulary, &g->stops);
     vv_read_stop(&m, "tokenizer.ggml.eot_token_id", g->vocabulary, &g->stops);
+    /* A turn that begins is one that the model was not to write. */
+    vv_read_stop_text(&m, "<\xef\xbd\x9cUser\xef\xbd\x9c>", g->vocabulary, &g->stops);
+    vv_read_stop_text(&m,
+                      "<\xef\xbd\x9c"
+                      "Assistant\xef\xbd\x9c>",
+                      g->vocabulary, &g->stops);
     if (m.code != VV_OK) {
         deepseek4_close(g);
         return m.code;
