@@ -852,8 +852,9 @@ struct varve_bench_lines_options {
     const uint32_t *rows;        /* [row_count] rows of a window */
     size_t row_count;
     uint32_t rounds;  /* 1 to VARVE_SAMPLES_MAX */
-    uint32_t threads; /* these three as in struct varve_session_options */
+    uint32_t threads; /* these four as in struct varve_session_options */
     enum varve_numa numa;
+    enum varve_device device;
     const char *isa;
     uint64_t seed;
     bool (*going_on)(void *context); /* asked before each round: false ends; or NULL */

@@ -15,10 +15,19 @@ int varve_measure_ceilings(const struct varve_session_options *session,
                            struct varve_ceilings *ceilings, struct varve_error *error) {
     struct vv_cpu_options options = {session->threads, UINT32_MAX, (enum vv_numa)session->numa};
     struct vv_ceilings c;
+    struct vv_device *device = NULL;
     int code =
         session->isa ? vv_cpu_level(session->isa, &options.features, vv_internal(error)) : VV_OK;
+    if (code == VV_OK && session->device >= VARVE_DEVICE_CUDA) {
+        code = vv_device_open((enum vv_device_kind)session->device, &options, &device,
+                              vv_internal(error));
+    }
     if (code == VV_OK) {
-        code = vv_measure_ceilings(&options, &c, vv_internal(error));
+        code = device ? vv_measure_device(device, &c, vv_internal(error))
+                      : vv_measure_ceilings(&options, &c, vv_internal(error));
+    }
+    if (device) {
+        device->calls->close(device);
     }
     if (code == VV_OK) {
         *ceilings = (struct varve_ceilings){c.read, c.copy, c.int8, c.f32, c.threads};
@@ -110,6 +119,7 @@ int varve_bench_operations(const struct varve_bench_lines_options *options,
         .rounds = options->rounds,
         .threads = options->threads,
         .numa = (enum vv_numa)options->numa,
+        .device = (enum vv_device_kind)options->device,
         .features = features,
         .seed = options->seed,
         .going_on = ask_going_on,

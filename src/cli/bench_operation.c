@@ -150,6 +150,7 @@ static int measure(const struct arguments *arguments, struct report *report) {
         .rounds = (uint32_t)integer_of(arguments, OPTION_rounds),
         .threads = report->session.threads,
         .numa = report->session.numa,
+        .device = report->session.device,
         .isa = report->session.isa,
         .seed = given(arguments, OPTION_seed) ? (uint64_t)integer_of(arguments, OPTION_seed) : 1,
         .going_on = going_on,

@@ -41,6 +41,12 @@ static inline const void *vv_on_device(const struct vv_launch *on, const void *a
     return at;
 }
 
+/* What the device can do at most, by kernels that do nothing else; a second. */
+struct vv_device_rates {
+    double read, copy; /* bytes of memory far larger than its caches; copied: read and written */
+    double int8, f32;  /* operations, a product and its addition are two: of matrix units; of fma */
+};
+
 /* Steps are queued on branches, which run side by side; `join` makes all that follows wait for all
  * that came before. Calls return VV_OK or an error code with its sentence. */
 struct vv_launcher {
@@ -66,4 +72,5 @@ struct vv_launcher {
     /* Memory that host and kernels reach at the same address, for checks. NULL: none left. */
     void *(*share)(struct vv_device *device, size_t bytes);
     void (*unshare)(struct vv_device *device, void *at);
+    int (*rates)(struct vv_device *device, struct vv_device_rates *rates, struct vv_error *error);
 };

@@ -10,6 +10,8 @@
  */
 #include "program/internal.h"
 
+#include <stdalign.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,8 +56,19 @@ static bool conflict(const struct touched *a, const struct touched *b, struct vv
     return false;
 }
 
-size_t vv_step_bytes(const struct vv_step *s) {
-    return vv_operation_bytes(s->operation, s->args);
+/* What `bytes` looks at is fetched where the device's memory isn't the host's. */
+size_t vv_step_bytes(const struct vv_program *p, const struct vv_step *s) {
+    size_t at = s->operation->looks_at;
+    if (at == 0 || p->device->shares_host_memory) {
+        return vv_operation_bytes(s->operation, s->args);
+    }
+    alignas(max_align_t) uint8_t args[VV_ARGS_MAX];
+    int32_t seen, *there, *here = &seen;
+    memcpy(args, s->args, s->operation->args_bytes);
+    memcpy(&there, args + at, sizeof there);
+    p->device->calls->read(p->device, &seen, there, sizeof seen);
+    memcpy(args + at, &here, sizeof here);
+    return vv_operation_bytes(s->operation, args);
 }
 
 /* What one thread does in about the time that a team needs to meet and to share it. */

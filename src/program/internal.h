@@ -57,7 +57,7 @@ struct vv_program {
 int vv_plan_phases(struct vv_program *program, struct vv_error *error);
 
 /* Bytes that the run that just ended read and wrote in the step; device memory is looked at. */
-size_t vv_step_bytes(const struct vv_step *step);
+size_t vv_step_bytes(const struct vv_program *program, const struct vv_step *step);
 
 /* Chooses which phases are left to one thread when the window has as many rows as it has now. */
 void vv_plan_alone(struct vv_program *program);

@@ -76,7 +76,7 @@ void vv_profile_end(struct vv_program *program, int64_t end) {
     struct vv_profile *p = program->profile;
     p->wall += end - p->begun;
     for (size_t i = 0; i < program->count; i++) {
-        p->bytes[i] += vv_step_bytes(&program->steps[i]);
+        p->bytes[i] += vv_step_bytes(program, &program->steps[i]);
     }
 }
 

@@ -215,7 +215,7 @@ void vv_program_call(const struct vv_program *program, size_t index, struct vv_p
 uint64_t vv_program_bytes(const struct vv_program *program) {
     uint64_t bytes = 0;
     for (size_t i = 0; i < program->count; i++) {
-        bytes += vv_operation_bytes(program->steps[i].operation, program->steps[i].args);
+        bytes += vv_step_bytes(program, &program->steps[i]);
     }
     return bytes;
 }

@@ -81,8 +81,10 @@ struct vv_operation {
     /* Bytes that a run moves, where it touches less than its buffers and weights (part of a
      * sequence's state, some experts); NULL: all of them. */
     size_t (*bytes)(const void *args);
-    size_t grain; /* so many units, from a multiple of it on, belong together; 0: 1 */
-    bool varies;  /* its work hangs on more than the rows: on sequences' lengths, on routes */
+    size_t looks_at; /* offset in args of a pointer to the int32_t that `bytes` reads, if it reads
+                      * what an earlier step wrote; 0: it doesn't */
+    size_t grain;    /* so many units, from a multiple of it on, belong together; 0: 1 */
+    bool varies;     /* its work hangs on more than the rows: on sequences' lengths, on routes */
 };
 
 /* Bytes that a run reads and writes. */

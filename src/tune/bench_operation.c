@@ -1,23 +1,27 @@
 #include "tune/bench_operation.h"
+#include "base/clock.h"
 #include "device/cpu/team.h"
+#include "device/launch.h"
 #include "registry/bench.h"
 #include "registry/check_internal.h"
 #include "tune/cache.h"
-#include "base/clock.h"
 #include "tune/series.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+enum { RECORDED = 32 };
 enum { VARIANTS_MOST = 24, ORDERS_MOST = 8, COPIES_MOST = 4096, CALLS_MOST = 1 << 20 };
 static const double round_seconds = 4e-3;
 static const size_t set_most = (size_t)512 << 20;
+static const size_t device_cache = (size_t)64 << 20; /* more than GPUs have */
 
 struct vv_bench {
     const struct vv_bench_lines_options *options;
     struct vv_check check;
     struct vv_placement placement;
     struct vv_team *team;
+    struct vv_device *device; /* that launches kernels; or NULL: the team calls them */
     const struct vv_operation_folder *folder;
     bool ended;
     int code;
@@ -35,6 +39,8 @@ struct candidate {
     const struct vv_variant *variant;
     const struct order *order;
     size_t calls;
+    void *recording; /* on a device that launches kernels: RECORDED calls */
+    void *scratch;
     double seconds[VV_SAMPLES_MAX];
 };
 
@@ -101,6 +107,7 @@ static size_t bytes_in(const struct vv_weight *w, const struct vv_layout *layout
 /* More copies than caches hold. */
 static void count_copies(struct bench_case *c) {
     size_t cache = vv_cache_bytes(), one = 0;
+    cache = c->bench->device && cache < device_cache ? device_cache : cache;
     size_t set = 2 * cache < set_most ? 2 * cache : set_most;
     for (size_t i = 0; i < c->weight_count; i++) {
         one += bytes_in(c->weights[i], NULL);
@@ -158,8 +165,63 @@ static void run_calls(void *context, struct vv_team *team, unsigned thread) {
     }
 }
 
-static double seconds_of(struct bench_case *c, const struct candidate *candidate) {
+/* ---- calls of a device's kernels ---- */
+
+/* One call after another, each on the next copy, as a recording: starting them takes the host
+ * longer than they take the device. */
+static int record(struct bench_case *c, struct candidate *candidate) {
+    struct vv_bench *b = c->bench;
+    const struct vv_launcher *launcher = b->device->launcher;
+    struct vv_launch launch = {.depth = b->check.depth};
+    const struct vv_variant *v = candidate->variant;
+    int code = launcher->begin(b->device, true, &launch, b->error);
+    if (v->scratch && code == VV_OK) {
+        candidate->scratch = vv_check_memory(&b->check, v->scratch(c->args, &launch));
+    }
+    launch.scratch = candidate->scratch;
+    for (size_t i = 0; i < RECORDED && code == VV_OK; i++) {
+        take_next_copy(c);
+        if (v->launch(c->args, &launch) != VV_OK) {
+            code = vv_fail(b->error, VV_ERROR_DEVICE, "the GPU refuses to run %s", v->name);
+        }
+    }
+    struct vv_error other;
+    int ended = launcher->end(b->device, &candidate->recording, code == VV_OK ? b->error : &other);
+    return code == VV_OK ? ended : code;
+}
+
+static double seconds_on_device(struct bench_case *c, struct candidate *candidate) {
+    struct vv_bench *b = c->bench;
+    const struct vv_launcher *launcher = b->device->launcher;
+    uint64_t status = UINT64_MAX;
+    int code = candidate->recording ? VV_OK : record(c, candidate);
+    code = code == VV_OK ? launcher->mark(b->device, 0, b->error) : code;
+    size_t plays = (candidate->calls + RECORDED - 1) / RECORDED;
+    for (size_t i = 0; i < plays && code == VV_OK; i++) {
+        code = launcher->play(b->device, candidate->recording, b->error);
+    }
+    code = code == VV_OK ? launcher->mark(b->device, 1, b->error) : code;
+    code = code == VV_OK ? launcher->wait(b->device, &status, b->error) : code;
+    if (code != VV_OK || status != UINT64_MAX) {
+        c->failed = code != VV_OK ? code : -(int)(status & 0xff);
+        return round_seconds;
+    }
+    return launcher->seconds(b->device, 0, 1) / (double)(plays * RECORDED);
+}
+
+static void forget_recordings(struct bench_case *c) {
+    for (size_t i = 0; i < c->candidate_count; i++) {
+        if (c->candidates[i].recording) {
+            c->bench->device->launcher->forget(c->bench->device, c->candidates[i].recording);
+        }
+    }
+}
+
+static double seconds_of(struct bench_case *c, struct candidate *candidate) {
     c->running = candidate;
+    if (c->bench->device) {
+        return seconds_on_device(c, candidate);
+    }
     show_copy(c, candidate->order, c->next);
     double began = vv_seconds();
     vv_team_run(c->bench->team, run_calls, c);
@@ -247,6 +309,7 @@ void vv_bench_case(struct vv_bench *bench, const struct vv_operation *operation,
     count_copies(&c);
     list_candidates(&c);
     run_rounds(&c);
+    forget_recordings(&c);
     restore_weights(&c);
     if (c.failed != VV_OK) {
         bench->ended = true;
@@ -305,6 +368,11 @@ static int check_names(const struct vv_bench_lines_options *o, struct vv_error *
 
 static int open_team(struct vv_bench *bench) {
     const struct vv_bench_lines_options *o = bench->options;
+    if (o->device >= VV_DEVICE_CUDA) {
+        int opened = vv_device_open(o->device, NULL, &bench->device, bench->error);
+        bench->check.device = opened == VV_OK ? bench->device : NULL;
+        return opened;
+    }
     int code = vv_place_here(o->numa, o->threads, &bench->placement, bench->error);
     if (code == VV_OK) {
         bench->team = vv_team_new(&bench->placement, bench->error);
@@ -331,13 +399,19 @@ int vv_bench_operations(const struct vv_bench_lines_options *options, struct vv_
     if ((code = open_team(&bench)) != VV_OK) {
         return code;
     }
+    o.features = bench.device ? bench.device->features : o.features;
+    bench.check.features = o.features;
     for (const struct vv_operation_folder *const *f = vv_operation_folders; *f; f++) {
         if ((*f)->bench && !bench.ended) {
             bench_folder(&bench, *f);
         }
     }
-    vv_team_free(bench.team);
-    vv_placement_free(&bench.placement);
+    if (bench.device) {
+        bench.device->calls->close(bench.device);
+    } else {
+        vv_team_free(bench.team);
+        vv_placement_free(&bench.placement);
+    }
     if (bench.ended && bench.code == VV_OK) {
         return vv_fail(error, VV_ERROR_CANCELLED, "the measurement was ended early");
     }

@@ -23,6 +23,7 @@ struct vv_bench_lines_options {
     uint32_t rounds; /* 1 to VV_SAMPLES_MAX */
     unsigned threads;
     enum vv_numa numa;
+    enum vv_device_kind device;
     uint32_t features; /* VV_CPU_… */
     uint64_t seed;
     bool (*going_on)(void *context); /* asked before each round; or NULL */

@@ -1,10 +1,11 @@
 #include "tune/ceilings.h"
+#include "base/clock.h"
 #include "device/cpu/pages.h"
 #include "device/cpu/team.h"
+#include "device/launch.h"
 #include "registry/operation.h"
 #include "tune/cache.h"
 #include "tune/ceilings_loops.h"
-#include "base/clock.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -148,6 +149,14 @@ static int measure_placed(const struct vv_placement *placement, uint32_t feature
     vv_team_free(team);
     vv_pages_free(p.memory);
     return team ? VV_OK : error->code;
+}
+
+int vv_measure_device(struct vv_device *device, struct vv_ceilings *ceilings,
+                      struct vv_error *error) {
+    struct vv_device_rates r = {0};
+    int code = device->launcher->rates(device, &r, error);
+    *ceilings = (struct vv_ceilings){r.read, r.copy, r.int8, r.f32, 1};
+    return code;
 }
 
 int vv_measure_ceilings(const struct vv_cpu_options *options, struct vv_ceilings *ceilings,

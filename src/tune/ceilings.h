@@ -15,6 +15,10 @@ struct vv_ceilings {
     unsigned threads;
 };
 
+/* Of a device that launches kernels. */
+int vv_measure_device(struct vv_device *device, struct vv_ceilings *ceilings,
+                      struct vv_error *error);
+
 /* On a CPU device with these options, by the best of their instruction sets. Takes about a second,
  * and two gigabytes where caches are large. */
 int vv_measure_ceilings(const struct vv_cpu_options *options, struct vv_ceilings *ceilings,

@@ -1,8 +1,8 @@
 #include "tune/tune.h"
+#include "base/clock.h"
 #include "device/cpu/team.h"
 #include "registry/tuning.h"
 #include "sample/random.h"
-#include "base/clock.h"
 #include "tune/series.h"
 
 #include <stdlib.h>

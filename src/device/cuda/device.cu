@@ -11,6 +11,8 @@ VV_C_END
 #include <cstdlib>
 #include <vector>
 
+int vv_cuda_rates(vv_device *device, vv_device_rates *rates, vv_error *error); /* rates.cu */
+
 namespace {
 
 enum { BRANCHES = 4, STAGING_LEAST = 1 << 20 };
@@ -311,7 +313,7 @@ int vv_cuda_open(vv_device **device, vv_error *error) {
                                           cuda_copy,   cuda_copy,       nullptr,
                                           cuda_layout, cuda_copy_pieces};
     static const vv_launcher launcher = {begin,  branch, join, end,     play,  forget,
-                                         upload, wait,   mark, seconds, share, unshare};
+                                         upload, wait,   mark, seconds, share, unshare, vv_cuda_rates};
     cuda_device *d = new (std::nothrow) cuda_device();
     if (!d) {
         return vv_fail(error, VV_ERROR_MEMORY, "no memory for a device");

@@ -82,10 +82,15 @@ static const struct vv_variant up_variants[] = {
         {0},
 };
 
-const struct vv_operation vv_expert_up = {"expert_up",       sizeof(struct vv_expert_up),
-                                          up_units,          up_buffers,
-                                          up_weights,        up_variants,
-                                          .bytes = up_bytes, .grain = VV_PANEL_ROWS,
+const struct vv_operation vv_expert_up = {"expert_up",
+                                          sizeof(struct vv_expert_up),
+                                          up_units,
+                                          up_buffers,
+                                          up_weights,
+                                          up_variants,
+                                          .bytes = up_bytes,
+                                          .looks_at = offsetof(struct vv_expert_up, active),
+                                          .grain = VV_PANEL_ROWS,
                                           .varies = true};
 
 /* ---- expert_down ---- */
@@ -141,10 +146,15 @@ static const struct vv_variant down_variants[] = {
         {0},
 };
 
-const struct vv_operation vv_expert_down = {"expert_down",       sizeof(struct vv_expert_down),
-                                            down_units,          down_buffers,
-                                            down_weights,        down_variants,
-                                            .bytes = down_bytes, .grain = VV_PANEL_ROWS,
+const struct vv_operation vv_expert_down = {"expert_down",
+                                            sizeof(struct vv_expert_down),
+                                            down_units,
+                                            down_buffers,
+                                            down_weights,
+                                            down_variants,
+                                            .bytes = down_bytes,
+                                            .looks_at = offsetof(struct vv_expert_down, active),
+                                            .grain = VV_PANEL_ROWS,
                                             .varies = true};
 
 /* ---- expert_sum ---- */
