@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# device.sh [STEP...]: builds varve with its CUDA kernels, checks them and measures them on this
+# machine's GPU. Steps: build check sanitize equal bench model; none: all of them. Results go to one
+# folder. Set in the environment, where the default doesn't suit:
+#   BUILD     build folder with varve and libvarve_cuda.so   (build/cuda)
+#   RESULTS   where results go                               (build/device-results)
+#   FIXTURES  a folder with more models, qwen4exp/*.gguf     (none)
+#   MODEL     a file to measure as a model                   (none)
+#   LIMIT     seconds that one step may take                 (600)
+set -uo pipefail
+cd "$(dirname "$0")/.."
+build=${BUILD:-build/cuda} results=${RESULTS:-build/device-results} limit=${LIMIT:-600}
+varve=$build/varve
+mkdir -p "$results"
+failed=()
+
+# step NAME COMMAND...: its output goes to the results and its last lines here.
+step() {
+    local name=$1 began=$SECONDS
+    shift
+    echo "== $name"
+    if timeout -k 5 "$limit" "$@" > "$results/$name.txt" 2>&1; then
+        tail -n 4 "$results/$name.txt"
+    else
+        failed+=("$name")
+        tail -n 12 "$results/$name.txt"
+    fi
+    echo "   ($((SECONDS - began)) s)"
+}
+
+facts() {
+    nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm --format=csv,noheader
+    "$varve" version
+    git log -1 --format='commit %h %cs' 2> /dev/null || true
+    date -u +%F
+}
+
+do_build() {
+    cmake -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DVARVE_CUDA=ON -DVARVE_TESTS=OFF \
+        -DVARVE_EMULATED_CUDA=OFF -DCMAKE_CUDA_ARCHITECTURES="${ARCHITECTURES:-native}" &&
+        cmake --build "$build"
+}
+
+do_check() { "$varve" check --device cuda ${QUICK:+--quick}; }
+
+do_sanitize() {
+    local tool
+    for tool in memcheck racecheck initcheck; do
+        echo "-- $tool"
+        compute-sanitizer --tool "$tool" --error-exitcode 1 --print-limit 3 \
+            "$varve" check --device cuda --quick ${SANITIZE:-} || return 1
+    done
+}
+
+# The logits of every model have the bytes that the CPU gives, whatever the window, with and without
+# recorded graphs, with barriers wherever there can be one.
+do_equal() {
+    local work compared=0 model want got activations way tokens
+    tokens=$(seq -s ' ' 3 4 275)
+    work=$(mktemp -d)
+    for model in tests/data/*/*.gguf ${FIXTURES:+"$FIXTURES"/*/*.gguf}; do
+        [[ $model == *golden* ]] && continue
+        for activations in int8 f32; do
+            "$varve" logits -m "$model" --tokens "$tokens" -o "$work/l.npy" --activations $activations || return 1
+            want=$(sha256sum < "$work/l.npy")
+            for way in "" "-w 1" "-w 3" "-w 1 --graphs off" "-w all --barriers all"; do
+                # shellcheck disable=SC2086 # a way is several words
+                "$varve" logits -m "$model" --tokens "$tokens" -o "$work/l.npy" --activations $activations \
+                    --device cuda $way || { echo "$model $activations $way fails"; return 1; }
+                got=$(sha256sum < "$work/l.npy")
+                [[ $got == "$want" ]] || { echo "$model $activations $way differs"; return 1; }
+                compared=$((compared + 1))
+            done
+        done
+    done
+    rm -rf "$work"
+    echo "equal: $compared files of logits have the CPU's bytes"
+}
+
+do_bench() { "$varve" bench ${BENCH:-} --device cuda --rows 1,2,4,8 --rounds 5; }
+
+do_model() {
+    "$varve" bench model -m "${MODEL:?name a file}" --device cuda --kv f16 --rows 1,2,3,4,8 --prompt 512,2048 \
+        --depth 0,2048 --rounds 3
+}
+
+steps=("$@")
+((${#steps[@]})) || steps=(build check sanitize equal bench ${MODEL:+model})
+for name in "${steps[@]}"; do
+    [[ $(type -t "do_$name") == function ]] || { echo "device: no step is called $name" >&2; exit 2; }
+    [[ $name == build ]] || [[ -s $results/facts.txt ]] || facts > "$results/facts.txt" 2>&1
+    export -f "do_$name"
+    export varve build
+    step "$name" bash -c "do_$name"
+done
+if ((${#failed[@]})); then
+    echo "device: failed: ${failed[*]}; see $results" >&2
+    exit 1
+fi
+echo "device: all steps done; see $results"
