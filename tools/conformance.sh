@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # conformance.sh BUILD FIXTURES: every conformance program, then `varve logits --golden` over every
-# model of FIXTURES/qwen4exp. The last line counts the groups; exit 1 if one failed.
+# model of FIXTURES/qwen4exp and FIXTURES/deepseek4. The last line counts the groups; exit 1 if one failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$1 fixtures=$2
@@ -35,7 +35,8 @@ golden_of() {
 compare() {
     local model=$1 status=0 log
     shift
-    log=$("$build/varve" logits -m "$model" --golden "$(golden_of "$model")" "$@" 2>&1) || status=$?
+    [[ $* == *--golden* ]] || set -- --golden "$(golden_of "$model")" "$@"
+    log=$("$build/varve" logits -m "$model" "$@" 2>&1) || status=$?
     [[ $status -eq 0 ]] && log=$(tail -1 <<< "$log")
     echo "golden $(basename "$model") $*: $log"
     return $status
@@ -51,6 +52,19 @@ for model in "${models[@]}"; do
         compare "$model" --activations $activations || status=$?
         verdict "golden $(basename "$model") $activations" "$status"
     done
+done
+
+# The second family, by floats: caches as they are computed, and rounded as the weights were trained.
+for model in "$fixtures"/deepseek4/*.gguf; do
+    [[ $model == *.golden.gguf || $model == */mtp-draft.gguf ]] && continue
+    status=0
+    compare "$model" --activations f32 --cache-precision exact || status=$?
+    verdict "golden $(basename "$model")" "$status"
+    if [[ -f ${model%.gguf}.sim.golden.gguf ]]; then
+        status=0
+        compare "$model" --golden "${model%.gguf}.sim.golden.gguf" --activations f32 --tolerance 0.03 || status=$?
+        verdict "golden $(basename "$model") rounded" "$status"
+    fi
 done
 
 # Quantised models as they run: the median error of a row of `long`, against that of another engine.

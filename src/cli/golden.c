@@ -27,17 +27,17 @@ struct golden {
     const struct arguments *arguments;
     const struct opened *opened;
     struct varve_file *container;
-    size_t sequences, layers, ple_layer;
-    double deviation; /* of the golden logits */
-    bool mtp;         /* the draft head too */
-    bool strict;      /* floats alone: any departure is an error */
-    double tolerance; /* INFINITY: none */
+    size_t sequences;
+    struct golden_shape shape;
+    const char *draft_logits; /* name of the tensor */
+    double deviation;         /* of the golden logits */
+    bool strict;              /* floats alone: any departure is an error */
+    double tolerance;         /* INFINITY: none */
     size_t done, beyond;
 };
 
 struct sequence {
-    size_t k;
-    char name[60];
+    char name[60], prefix[60]; /* of its tensors */
     struct golden_table tokens, logits, logit_rows, ties;
     struct golden_inner inner;
     struct golden_rows rows;
@@ -61,16 +61,21 @@ static bool is_tied(const struct sequence *s, int64_t position) {
     return false;
 }
 
+/* Positions of the golden logits. */
+static int load_rows(const struct golden *g, struct sequence *s) {
+    return g->shape.named ? golden_numbers(s->logits.rows, &s->logit_rows)
+                          : golden_integers(g->container, s->prefix, "logit_rows", &s->logit_rows);
+}
+
 static int load(const struct golden *g, struct sequence *s) {
     int code;
-    if ((code = golden_integers(g->container, s->k, "tokens", &s->tokens)) ||
-        (code = golden_floats(g->container, s->k, "logits", &s->logits)) ||
-        (code = golden_integers(g->container, s->k, "logit_rows", &s->logit_rows)) ||
-        (code = golden_integers(g->container, s->k, "tie_rows", &s->ties)) ||
-        (code =
-             golden_inner_open(&s->inner, g->container, s->k, g->layers, g->ple_layer, g->mtp)) ||
-        (g->mtp &&
-         (code = golden_mtp_open(&s->mtp, g->container, s->k, g->opened->info.vocabulary)))) {
+    if ((code = golden_integers(g->container, s->prefix, "tokens", &s->tokens)) ||
+        (code = golden_floats(g->container, s->prefix, "logits", &s->logits)) ||
+        (code = load_rows(g, s)) ||
+        (code = golden_integers(g->container, s->prefix, "tie_rows", &s->ties)) ||
+        (code = golden_inner_open(&s->inner, g->container, s->prefix, &g->shape)) ||
+        (g->shape.mtp && (code = golden_mtp_open(&s->mtp, g->container, s->prefix, g->shape.named,
+                                                 g->draft_logits, g->opened->info.vocabulary)))) {
         return code;
     }
     if (s->tokens.rows == 0 || s->logits.rows == 0 || s->logits.rows != s->logit_rows.rows ||
@@ -126,7 +131,7 @@ static int compare_window(const struct golden *g, struct sequence *s, struct var
     if (code == EXIT_DONE) {
         code = golden_inner_window(&s->inner, session, first, rows);
     }
-    if (code == EXIT_DONE && g->mtp) {
+    if (code == EXIT_DONE && g->shape.mtp) {
         code = golden_mtp_window(&s->mtp, session, first, rows, g->deviation);
     }
     return code;
@@ -137,7 +142,7 @@ static int compare_window(const struct golden *g, struct sequence *s, struct var
 static size_t window_end(const struct golden *g, const struct sequence *s, size_t first,
                          size_t window) {
     size_t total = s->tokens.rows, end = total - first < window ? total : first + window;
-    size_t chain = golden_mtp_has_chain(&s->mtp) && g->mtp && total > 2 ? total - 2 : total;
+    size_t chain = golden_mtp_has_chain(&s->mtp) && g->shape.mtp && total > 2 ? total - 2 : total;
     return first < chain && chain < end ? chain : end;
 }
 
@@ -152,7 +157,7 @@ static int evaluate(const struct golden *g, struct sequence *s) {
     options.context += GOLDEN_CHAIN;
     options.logits = options.window;
     options.observe = true;
-    options.mtp = g->mtp;
+    options.mtp = g->shape.mtp;
     struct varve_row *row = malloc(options.window * sizeof *row);
     if (!row || varve_session_open(g->opened->model, &options, &session, &error) != VARVE_OK) {
         free(row);
@@ -162,7 +167,7 @@ static int evaluate(const struct golden *g, struct sequence *s) {
     for (size_t first = 0, end; code == EXIT_DONE && first < total; first = end) {
         end = window_end(g, s, first, options.window);
         code = compare_window(g, s, session, first, end - first, row);
-        if (code == EXIT_DONE && g->mtp && end + 2 == total) {
+        if (code == EXIT_DONE && g->shape.mtp && end + 2 == total) {
             code = golden_mtp_chain(&s->mtp, session, (int32_t)s->tokens.i64[end], g->deviation);
         }
         if (code == EXIT_DONE && !progress_tokens(NULL, s->name, end, total)) {
@@ -281,17 +286,18 @@ static int compare_sequence(struct golden *g, struct sequence *s) {
 /* ---- the container ---- */
 
 static bool has_quantised_tensor(const struct varve_file *file) {
-    static const char *const floats[] = {"F32", "F16", "BF16", "F64"};
+    static const char *const exact[] = {"F32", "F16", "BF16", "F64", "I32"};
+    enum { EXACT = sizeof exact / sizeof *exact };
     struct varve_file_info info;
     varve_file_info(file, &info);
     for (size_t i = 0; i < info.tensors; i++) {
         struct varve_tensor tensor;
         varve_file_tensor(file, i, &tensor);
         size_t f = 0;
-        while (f < 4 && strcmp(floats[f], tensor.type) != 0) {
+        while (f < EXACT && strcmp(exact[f], tensor.type) != 0) {
             f++;
         }
-        if (f == 4 && tensor.used) {
+        if (f == EXACT && tensor.used) {
             return true;
         }
     }
@@ -311,15 +317,69 @@ static bool has_drafts(const struct varve_file *container) {
     return false;
 }
 
-static int open_container(struct golden *g) {
-    struct varve_error error;
-    double count, layers, ple = 0;
-    if (varve_file_open(text_of(g->arguments, OPTION_golden), false, &g->container, &error) !=
-        VARVE_OK) {
-        return fail("%s", error.message);
+/* The k-th tensor "NAME.tokens"; false: there are fewer. */
+static bool token_tensor(const struct varve_file *container, size_t k,
+                         struct varve_tensor *tensor) {
+    struct varve_file_info info;
+    varve_file_info(container, &info);
+    for (size_t i = 0; i < info.tensors; i++) {
+        varve_file_tensor(container, i, tensor);
+        const char *dot = strrchr(tensor->name, '.');
+        if (dot && strcmp(dot, ".tokens") == 0 && k-- == 0) {
+            return true;
+        }
     }
-    if (!file_number(g->container, "golden.sequence_count", &count) ||
-        !file_number(g->container, "golden.layer_count", &layers) ||
+    return false;
+}
+
+/* Standard deviation of all golden logits, for containers that don't say it. */
+static int find_deviation(struct golden *g) {
+    double count = 0, sum = 0, squares = 0;
+    struct varve_tensor tensor;
+    for (size_t k = 0; token_tensor(g->container, k, &tensor); k++) {
+        struct golden_table logits;
+        char name[60];
+        snprintf(name, sizeof name, "%.*s", (int)(strrchr(tensor.name, '.') - tensor.name),
+                 tensor.name);
+        int code = golden_floats(g->container, name, "logits", &logits);
+        for (size_t i = 0; code == EXIT_DONE && i < logits.rows * logits.width; i++) {
+            count++;
+            sum += (double)logits.f32[i];
+            squares += (double)logits.f32[i] * (double)logits.f32[i];
+        }
+        golden_free(&logits);
+        if (code != EXIT_DONE) {
+            return code;
+        }
+        g->sequences++;
+    }
+    g->deviation = count > 0 ? sqrt(squares / count - sum / count * (sum / count)) : 0;
+    return EXIT_DONE;
+}
+
+/* Whether the draft block has a contraction of its own: else its logits are those by the trunk's.
+ */
+static bool has_own_head(const struct golden *g) {
+    struct varve_error error;
+    size_t index;
+    char name[60];
+    snprintf(name, sizeof name, "blk.%zu.nextn.hc_head_fn.weight", g->opened->info.layers);
+    return varve_file_find(g->opened->file, name, &index, &error) == VARVE_OK ||
+           varve_file_find(g->opened->file, "mtp.0.hc_head_fn.weight", &index, &error) == VARVE_OK;
+}
+
+/* What the container is and holds. */
+static int open_shape(struct golden *g) {
+    double count = 0, layers = 0, ple = 0;
+    struct varve_tensor tensor;
+    bool counted = file_number(g->container, "golden.sequence_count", &count);
+    g->shape.named = !counted && token_tensor(g->container, 0, &tensor);
+    if (g->shape.named) {
+        g->shape.layers = g->opened->info.layers;
+        g->draft_logits = has_own_head(g) ? "mtp.logits" : "mtp.logits_trunk_head";
+        return find_deviation(g);
+    }
+    if (!counted || !file_number(g->container, "golden.layer_count", &layers) ||
         !file_number(g->container, "golden.logit_std", &g->deviation) || count < 1 || layers < 1 ||
         layers > 10000 || !(g->deviation > 0)) {
         return fail("%s is no container of golden tensors: it lacks golden.sequence_count, "
@@ -327,11 +387,25 @@ static int open_container(struct golden *g) {
                     text_of(g->arguments, OPTION_golden));
     }
     file_number(g->opened->file, "qwen4exp.ple.layers", &ple);
+    g->draft_logits = "mtp.logits";
     g->sequences = (size_t)count;
-    g->layers = (size_t)layers;
-    g->ple_layer = (size_t)ple;
-    g->mtp = g->opened->info.mtp_layers > 0 && has_drafts(g->container);
-    if (given(g->arguments, OPTION_mtp) && !g->mtp) {
+    g->shape.layers = (size_t)layers;
+    g->shape.ple_layer = (size_t)ple;
+    return EXIT_DONE;
+}
+
+static int open_container(struct golden *g) {
+    struct varve_error error;
+    if (varve_file_open(text_of(g->arguments, OPTION_golden), false, &g->container, &error) !=
+        VARVE_OK) {
+        return fail("%s", error.message);
+    }
+    int code = open_shape(g);
+    if (code != EXIT_DONE) {
+        return code;
+    }
+    g->shape.mtp = g->opened->info.mtp_layers > 0 && has_drafts(g->container);
+    if (given(g->arguments, OPTION_mtp) && !g->shape.mtp) {
         return fail("there are no drafts to compare: the model has %zu draft layers, and the "
                     "container %s golden ones",
                     g->opened->info.mtp_layers, has_drafts(g->container) ? "has" : "has no");
@@ -344,16 +418,23 @@ static int open_container(struct golden *g) {
     return EXIT_DONE;
 }
 
-/* "golden.seq.K.name", or the number where it has none. */
-static void sequence_name(const struct varve_file *container, size_t k, char *name, size_t room) {
+/* Of sequence `k`: "golden.seq.K.name", or the number where it has none; and its tensors' prefix.
+ */
+static void sequence_name(const struct golden *g, size_t k, char name[60], char prefix[60]) {
     struct varve_value value;
+    struct varve_tensor tensor;
     char key[40];
+    if (g->shape.named && token_tensor(g->container, k, &tensor)) {
+        snprintf(name, 60, "%.*s", (int)(strrchr(tensor.name, '.') - tensor.name), tensor.name);
+        snprintf(prefix, 60, "%s", name);
+        return;
+    }
+    snprintf(prefix, 60, "s%zu", k);
     snprintf(key, sizeof key, "golden.seq.%zu.name", k);
-    if (file_value(container, key, &value) && value.kind == VARVE_STRING) {
-        int length = value.length < room ? (int)value.length : (int)room - 1;
-        snprintf(name, room, "%.*s", length, value.text);
+    if (file_value(g->container, key, &value) && value.kind == VARVE_STRING) {
+        snprintf(name, 60, "%.*s", value.length < 60 ? (int)value.length : 59, value.text);
     } else {
-        snprintf(name, room, "%zu", k);
+        snprintf(name, 60, "%zu", k);
     }
 }
 
@@ -361,8 +442,8 @@ static int unknown_sequence(const struct golden *g, const char *wanted) {
     char list[500] = "";
     size_t used = 0;
     for (size_t k = 0; k < g->sequences && used < sizeof list - 70; k++) {
-        char name[60];
-        sequence_name(g->container, k, name, sizeof name);
+        char name[60], prefix[60];
+        sequence_name(g, k, name, prefix);
         used += (size_t)snprintf(list + used, sizeof list - used, " %s", name);
     }
     return fail("%s has no sequence \"%s\"; there are:%s", text_of(g->arguments, OPTION_golden),
@@ -373,8 +454,8 @@ static int compare_all(struct golden *g) {
     const char *only = text_of(g->arguments, OPTION_sequence);
     int code = EXIT_DONE;
     for (size_t k = 0; code == EXIT_DONE && k < g->sequences && output_flush(); k++) {
-        struct sequence s = {.k = k};
-        sequence_name(g->container, k, s.name, sizeof s.name);
+        struct sequence s = {0};
+        sequence_name(g, k, s.name, s.prefix);
         if (!only || strcmp(only, s.name) == 0) {
             code = compare_sequence(g, &s);
         }

@@ -104,6 +104,18 @@ static const struct golden_kind layer_kinds[] = {
     {"hidden.%zu", "hidden.%zu", false, INNER_ROWS, compare_floats},
 };
 
+/* The same of deepseek4's containers; their experts are ascending, as the session's. */
+static const struct golden_kind named_kinds[] = {
+    {"l%zu.topk", "blocks.%zu", true, ALL_ROWS, compare_integers},
+    {"l%zu.router_ids", "experts.%zu", true, ALL_ROWS, compare_experts},
+    {"l%zu.router_weights", "expert_weights.%zu", false, ALL_ROWS, compare_weights},
+    {"l%zu.streams", "hidden.%zu", false, INNER_ROWS, compare_floats},
+};
+static const struct golden_kind named_mix_kind = {"hc_head", "mix", false, INNER_ROWS,
+                                                  compare_floats};
+static const struct golden_kind named_mtp_kind = {"mtp.streams", "mtp.hidden", false, MTP_ROWS,
+                                                  compare_floats};
+
 static const struct golden_kind mix_kind = {"mix", "mix", false, INNER_ROWS, compare_floats};
 static const struct golden_kind mtp_kind = {"mtp.hidden", "mtp.hidden", false, MTP_ROWS,
                                             compare_floats};
@@ -111,6 +123,7 @@ static const struct golden_kind mtp_kind = {"mtp.hidden", "mtp.hidden", false, M
 enum {
     NGRAM_KINDS = sizeof ngram_kinds / sizeof ngram_kinds[0],
     LAYER_KINDS = sizeof layer_kinds / sizeof layer_kinds[0],
+    NAMED_KINDS = sizeof named_kinds / sizeof named_kinds[0],
 };
 
 /* Names of tensors come from the tables above. */
@@ -118,13 +131,13 @@ static void name_of(const char *format, size_t layer, char name[40]) {
     snprintf(name, 40, format, layer);
 }
 
-static int load(struct golden_inner *inner, const struct varve_file *container, size_t k,
-                const struct golden_kind *kind, size_t layer) {
+static int load(struct golden_inner *inner, const struct varve_file *container,
+                const char *sequence, const struct golden_kind *kind, size_t layer) {
     struct golden_comparison *c = &inner->at[inner->count];
     *c = (struct golden_comparison){.kind = kind, .layer = layer};
     name_of(kind->golden, layer, c->name);
-    int code = kind->integers ? golden_integers(container, k, c->name, &c->golden)
-                              : golden_floats(container, k, c->name, &c->golden);
+    int code = kind->integers ? golden_integers(container, sequence, c->name, &c->golden)
+                              : golden_floats(container, sequence, c->name, &c->golden);
     if (code != EXIT_DONE || c->golden.rows == 0) {
         return code;
     }
@@ -132,39 +145,53 @@ static int load(struct golden_inner *inner, const struct varve_file *container, 
               : kind->kept == MTP_ROWS ? &inner->mtp_rows
                                        : &inner->rows;
     if (c->rows && c->golden.rows != c->rows->rows) {
-        return fail("golden tensor s%zu.%s has %zu rows, and there are %zu positions for them", k,
-                    c->name, c->golden.rows, c->rows->rows);
+        return fail("golden tensor %s.%s has %zu rows, and there are %zu positions for them",
+                    sequence, c->name, c->golden.rows, c->rows->rows);
     }
     if (kind->compare == compare_weights &&
         (inner->count == 0 || c[-1].kind->compare != compare_experts || c[-1].layer != layer ||
          c[-1].golden.width != c->golden.width)) {
-        return fail("golden tensor s%zu.%s has no experts beside it", k, c->name);
+        return fail("golden tensor %s.%s has no experts beside it", sequence, c->name);
     }
     inner->count++;
     return EXIT_DONE;
 }
 
-int golden_inner_open(struct golden_inner *inner, const struct varve_file *container, size_t k,
-                      size_t layers, size_t ple_layer, bool mtp) {
-    *inner = (struct golden_inner){
-        .at = calloc(layers * LAYER_KINDS + NGRAM_KINDS + 2, sizeof *inner->at)};
-    int code = inner->at ? golden_integers(container, k, "inner_rows", &inner->rows)
-                         : fail("no memory for %zu layers", layers);
-    if (code == EXIT_DONE && mtp) {
-        code = golden_integers(container, k, "mtp.rows", &inner->mtp_rows);
+static int load_layer(struct golden_inner *inner, const struct varve_file *container,
+                      const char *sequence, const struct golden_shape *shape, size_t layer) {
+    const struct golden_kind *kinds = shape->named ? named_kinds : layer_kinds;
+    size_t count = shape->named ? NAMED_KINDS : LAYER_KINDS;
+    int code = EXIT_DONE;
+    for (size_t i = 0;
+         code == EXIT_DONE && !shape->named && layer == shape->ple_layer && i < NGRAM_KINDS; i++) {
+        code = load(inner, container, sequence, &ngram_kinds[i], layer);
     }
-    for (size_t layer = 0; layer < layers; layer++) {
-        for (size_t i = 0; code == EXIT_DONE && layer == ple_layer && i < NGRAM_KINDS; i++) {
-            code = load(inner, container, k, &ngram_kinds[i], layer);
-        }
-        for (size_t i = 0; code == EXIT_DONE && i < LAYER_KINDS; i++) {
-            code = load(inner, container, k, &layer_kinds[i], layer);
-        }
+    for (size_t i = 0; code == EXIT_DONE && i < count; i++) {
+        code = load(inner, container, sequence, &kinds[i], layer);
+    }
+    return code;
+}
+
+int golden_inner_open(struct golden_inner *inner, const struct varve_file *container,
+                      const char *sequence, const struct golden_shape *shape) {
+    bool named = shape->named;
+    *inner = (struct golden_inner){
+        .at = calloc(shape->layers * LAYER_KINDS + NGRAM_KINDS + 2, sizeof *inner->at)};
+    int code =
+        inner->at ? golden_integers(container, sequence, named ? "pos" : "inner_rows", &inner->rows)
+                  : fail("no memory for %zu layers", shape->layers);
+    if (code == EXIT_DONE && shape->mtp) {
+        code = golden_draft_rows(container, sequence, named, &inner->mtp_rows);
+    }
+    for (size_t layer = 0; code == EXIT_DONE && layer < shape->layers; layer++) {
+        code = load_layer(inner, container, sequence, shape, layer);
     }
     if (code == EXIT_DONE) {
-        code = load(inner, container, k, &mix_kind, 0);
+        code = load(inner, container, sequence, named ? &named_mix_kind : &mix_kind, 0);
     }
-    return code == EXIT_DONE && mtp ? load(inner, container, k, &mtp_kind, 0) : code;
+    return code == EXIT_DONE && shape->mtp
+               ? load(inner, container, sequence, named ? &named_mtp_kind : &mtp_kind, 0)
+               : code;
 }
 
 void golden_inner_close(struct golden_inner *inner) {

@@ -10,11 +10,16 @@ struct golden_table {
     int64_t *i64;
 };
 
-/* Read tensor "sK.NAME". Exit codes. */
-int golden_floats(const struct varve_file *container, size_t k, const char *name,
+/* Read tensor "SEQUENCE.NAME". Exit codes. */
+int golden_floats(const struct varve_file *container, const char *sequence, const char *name,
                   struct golden_table *table);
-int golden_integers(const struct varve_file *container, size_t k, const char *name,
+int golden_integers(const struct varve_file *container, const char *sequence, const char *name,
                     struct golden_table *table);
+/* Positions of golden drafts: all but the last one of a container by names. */
+int golden_draft_rows(const struct varve_file *container, const char *sequence, bool named,
+                      struct golden_table *table);
+/* Integers 0, 1 … as a table of `rows`. */
+int golden_numbers(size_t rows, struct golden_table *table);
 void golden_free(struct golden_table *table);
 
 /* One inner tensor, compared window by window. */
@@ -35,10 +40,16 @@ struct golden_inner {
     struct golden_table rows, mtp_rows; /* positions: of the trunk's tensors, of the draft head's */
 };
 
-/* Loads the inner tensors of sequence `k`; the n-gram embedding comes before layer `ple_layer`; the
- * draft head's only with `mtp`. Close in either case. */
-int golden_inner_open(struct golden_inner *inner, const struct varve_file *container, size_t k,
-                      size_t layers, size_t ple_layer, bool mtp);
+/* What there is to compare. */
+struct golden_shape {
+    bool named; /* containers of deepseek4: sequences by their names, tensors by other ones */
+    size_t layers, ple_layer; /* the n-gram embedding comes before layer `ple_layer` */
+    bool mtp;                 /* the draft head, too */
+};
+
+/* Loads the inner tensors of a sequence. Close in either case. */
+int golden_inner_open(struct golden_inner *inner, const struct varve_file *container,
+                      const char *sequence, const struct golden_shape *shape);
 void golden_inner_close(struct golden_inner *inner);
 
 /* Compares the session's last window, of `rows` rows from position `first` on. */

@@ -3,13 +3,13 @@
 
 #include <stdlib.h>
 
-int golden_mtp_open(struct golden_mtp *mtp, const struct varve_file *container, size_t k,
-                    size_t vocabulary) {
+int golden_mtp_open(struct golden_mtp *mtp, const struct varve_file *container,
+                    const char *sequence, bool named, const char *logits, size_t vocabulary) {
     int code;
-    if ((code = golden_floats(container, k, "mtp.logits", &mtp->logits)) ||
-        (code = golden_integers(container, k, "mtp.rows", &mtp->logit_rows)) ||
-        (code = golden_integers(container, k, "mtp.chain_tokens", &mtp->chain_tokens)) ||
-        (code = golden_floats(container, k, "mtp.chain_logits", &mtp->chain_logits))) {
+    if ((code = golden_floats(container, sequence, logits, &mtp->logits)) ||
+        (code = golden_draft_rows(container, sequence, named, &mtp->logit_rows)) ||
+        (code = golden_integers(container, sequence, "mtp.chain_tokens", &mtp->chain_tokens)) ||
+        (code = golden_floats(container, sequence, "mtp.chain_logits", &mtp->chain_logits))) {
         return code;
     }
     if (mtp->logits.rows != mtp->logit_rows.rows ||
@@ -17,7 +17,7 @@ int golden_mtp_open(struct golden_mtp *mtp, const struct varve_file *container, 
         (mtp->chain_logits.rows != 0 && mtp->chain_logits.width != vocabulary) ||
         mtp->chain_logits.rows != mtp->chain_tokens.rows ||
         (mtp->chain_tokens.rows != 0 && mtp->chain_tokens.rows != GOLDEN_CHAIN)) {
-        return fail("sequence %zu: golden drafts and their rows do not fit together", k);
+        return fail("sequence %s: golden drafts and their rows do not fit together", sequence);
     }
     return golden_rows_open(&mtp->rows, mtp->logits.rows + GOLDEN_CHAIN)
                ? EXIT_DONE

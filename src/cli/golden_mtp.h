@@ -13,9 +13,10 @@ struct golden_mtp {
     size_t unequal; /* drafts that are other tokens */
 };
 
-/* Loads what sequence `k` has. Close in either case. Exit codes. */
-int golden_mtp_open(struct golden_mtp *mtp, const struct varve_file *container, size_t k,
-                    size_t vocabulary);
+/* Loads what a sequence has; `named` as in struct golden_shape, `logits` the tensor's name. Close
+ * in either case. Exit codes. */
+int golden_mtp_open(struct golden_mtp *mtp, const struct varve_file *container,
+                    const char *sequence, bool named, const char *logits, size_t vocabulary);
 void golden_mtp_close(struct golden_mtp *mtp);
 bool golden_mtp_has_chain(const struct golden_mtp *mtp);
 
