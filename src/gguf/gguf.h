@@ -44,6 +44,11 @@ int vv_gguf_attach(struct vv_gguf *g, struct vv_gguf *other, const char *prefix,
                    const struct vv_gguf_entry *const *keys, size_t key_count,
                    struct vv_error *error);
 
+/* The same for a header alone, which is copied: metadata, and what tensors there would be.
+ * vv_gguf_tensor_data gives NULL then, and vv_gguf_read_tensor an error. */
+int vv_gguf_open_description(const void *bytes, size_t size, const char *name, struct vv_gguf **out,
+                             struct vv_error *error);
+
 /* Frees everything that came from `g`. NULL is let be. */
 void vv_gguf_close(struct vv_gguf *g);
 
@@ -55,6 +60,9 @@ uint64_t vv_gguf_file_bytes(const struct vv_gguf *g);              /* of all sha
 
 /* False if opened with plain reads. */
 bool vv_gguf_mapped(const struct vv_gguf *g);
+
+/* True if it is a description, without the tensors' data. */
+bool vv_gguf_described(const struct vv_gguf *g);
 
 /* Fails, naming the file, if one of the files was cut short or written to since it was opened: to
  * be called after each window, since mapped weights may have changed under it (base/file.h has the

@@ -37,6 +37,7 @@ struct vv_gguf_shard {
 struct vv_gguf {
     struct vv_gguf_shard *shards; /* [shard_count], in the order of their numbers */
     uint32_t shard_count;
+    bool described; /* there is a header and nothing else */
     size_t tensor_count;
     struct vv_gguf_tensor *tensors;        /* [tensor_count] */
     const struct vv_gguf_tensor **by_name; /* [tensor_count] in the order of their names */

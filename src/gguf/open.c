@@ -77,6 +77,23 @@ int vv_gguf_open_parts(const struct vv_gguf_part *parts, uint32_t count, const c
     return g ? hand_over(g, open_parts(g, parts, count, name, error), out) : VV_ERROR_MEMORY;
 }
 
+/* What was parsed is in memory of its own: the bytes are let go. */
+static int open_header(struct vv_gguf *g, const void *bytes, size_t size, const char *name,
+                       struct vv_error *error) {
+    const struct vv_gguf_part whole = {bytes, size};
+    g->described = true;
+    int code = open_parts(g, &whole, 1, name, error);
+    g->shards[0].file.bytes = NULL;
+    return code;
+}
+
+int vv_gguf_open_description(const void *bytes, size_t size, const char *name, struct vv_gguf **out,
+                             struct vv_error *error) {
+    struct vv_gguf *g = create(1, error);
+    *out = NULL;
+    return g ? hand_over(g, open_header(g, bytes, size, name, error), out) : VV_ERROR_MEMORY;
+}
+
 void vv_gguf_close(struct vv_gguf *g) {
     if (g) {
         for (uint32_t k = 0; k < g->shard_count; k++) {
@@ -118,6 +135,10 @@ bool vv_gguf_mapped(const struct vv_gguf *g) {
     return g->shards[0].file.bytes != NULL;
 }
 
+bool vv_gguf_described(const struct vv_gguf *g) {
+    return g->described;
+}
+
 int vv_gguf_check_unchanged(const struct vv_gguf *g, struct vv_error *error) {
     int code = VV_OK;
     for (uint32_t k = 0; k < g->shard_count && code == VV_OK; k++) {
@@ -142,6 +163,11 @@ const void *vv_gguf_tensor_data(const struct vv_gguf *g, const struct vv_gguf_te
 int vv_gguf_read_tensor(const struct vv_gguf *g, const struct vv_gguf_tensor *tensor,
                         uint64_t offset, size_t bytes, void *to, struct vv_error *error) {
     const struct vv_gguf_shard *s = &g->shards[tensor->shard];
+    if (g->described) {
+        return vv_fail(error, VV_ERROR_INVALID,
+                       "%s: tensor '%.*s' has no data: this is the description of a model alone",
+                       vv_gguf_label(s), VV_GGUF_NAME_SHOWN, tensor->name);
+    }
     if (offset > tensor->bytes || bytes > tensor->bytes - offset) {
         return vv_fail(error, VV_ERROR_INVALID,
                        "%s: tensor '%.*s' has %llu bytes, %zu from %llu on were asked for",

@@ -128,6 +128,9 @@ static int check_ends(const struct vv_gguf_shard *s, struct vv_error *error) {
 
 int vv_gguf_place(struct vv_gguf *g, struct vv_error *error) {
     int code = VV_OK;
+    if (g->described) {
+        return VV_OK;
+    }
     for (uint32_t k = 0; k < g->shard_count && code == VV_OK; k++) {
         code = find_offsets(&g->shards[k], error);
         if (code == VV_OK) {

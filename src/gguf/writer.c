@@ -62,20 +62,27 @@ static int append_string(struct buffer *b, const void *at, size_t length, struct
     return code == VV_OK ? append(b, at, length, error) : code;
 }
 
-int vv_gguf_writer_open(const char *path, struct vv_gguf_writer **out, struct vv_error *error) {
+int vv_gguf_writer_new(const char *name, struct vv_gguf_writer **out, struct vv_error *error) {
     struct vv_gguf_writer *w = calloc(1, sizeof *w);
     *out = NULL;
-    if (!w || !(w->path = strdup(path))) {
+    if (!w || !(w->path = strdup(name))) {
         free(w);
-        return vv_fail_memory(error, sizeof *w + strlen(path), "the record of a model file");
-    }
-    int code = vv_output_open(path, &w->output, error);
-    if (code != VV_OK) {
-        vv_gguf_writer_abandon(w);
-        return code;
+        return vv_fail_memory(error, sizeof *w + strlen(name), "the record of a model file");
     }
     *out = w;
     return VV_OK;
+}
+
+int vv_gguf_writer_open(const char *path, struct vv_gguf_writer **out, struct vv_error *error) {
+    struct vv_gguf_writer *w;
+    int code = vv_gguf_writer_new(path, &w, error);
+    *out = NULL;
+    if (code == VV_OK && (code = vv_output_open(path, &w->output, error)) != VV_OK) {
+        vv_gguf_writer_abandon(w);
+        w = NULL;
+    }
+    *out = w;
+    return code;
 }
 
 void vv_gguf_writer_abandon(struct vv_gguf_writer *w) {
@@ -308,20 +315,26 @@ static int pad(struct vv_gguf_writer *w, struct vv_error *error) {
     return code;
 }
 
-/* Ends the declarations: writes the header, padded. */
-static int begin(struct vv_gguf_writer *w, struct vv_error *error) {
-    struct buffer header = {0};
+/* Ends the declarations: all that comes before the data. */
+static int make_header(struct vv_gguf_writer *w, struct buffer *header, struct vv_error *error) {
     uint64_t offset = 0;
     int code = check_entries(w, error);
     if (code != VV_OK || (code = check_names(w, error)) != VV_OK) {
         return code;
     }
-    code = append_header(w, w->tensor_count, &header, error);
+    code = append_header(w, w->tensor_count, header, error);
     for (size_t i = 0; i < w->tensor_count && code == VV_OK; i++) {
-        code = append_tensor(&w->tensors[i], offset, &header, error);
+        code = append_tensor(&w->tensors[i], offset, header, error);
         offset += w->tensors[i].bytes;
         offset += (0 - offset) & (w->alignment - 1);
     }
+    return code;
+}
+
+/* Writes it, padded. */
+static int begin(struct vv_gguf_writer *w, struct vv_error *error) {
+    struct buffer header = {0};
+    int code = make_header(w, &header, error);
     if (code == VV_OK) {
         code = vv_output_write(w->output, header.bytes, header.size, error);
     }
@@ -366,6 +379,19 @@ int vv_gguf_writer_finish(struct vv_gguf_writer *w, struct vv_error *error) {
         code = vv_output_finish(w->output, error);
         w->output = NULL;
     }
+    vv_gguf_writer_abandon(w);
+    return code;
+}
+
+int vv_gguf_writer_describe(struct vv_gguf_writer *w, struct vv_gguf **out,
+                            struct vv_error *error) {
+    struct buffer header = {0};
+    *out = NULL;
+    int code = make_header(w, &header, error);
+    if (code == VV_OK) {
+        code = vv_gguf_open_description(header.bytes, header.size, w->path, out, error);
+    }
+    free(header.bytes);
     vv_gguf_writer_abandon(w);
     return code;
 }

@@ -12,6 +12,9 @@ struct vv_gguf_writer;
 
 int vv_gguf_writer_open(const char *path, struct vv_gguf_writer **out, struct vv_error *error);
 
+/* A header alone, for vv_gguf_writer_describe: no file comes of it. `name` stands for its path. */
+int vv_gguf_writer_new(const char *name, struct vv_gguf_writer **out, struct vv_error *error);
+
 /* Metadata. A key given twice is an error when the data begin. "general.alignment" (uint32) is
  * obeyed; without it the data are aligned to 32 bytes. */
 int vv_gguf_writer_u32(struct vv_gguf_writer *w, const char *key, uint32_t value,
@@ -46,6 +49,9 @@ int vv_gguf_writer_data(struct vv_gguf_writer *w, const void *bytes, size_t size
 
 /* Every tensor's data must have come. Gives the file its name; frees `w`, on failure too. */
 int vv_gguf_writer_finish(struct vv_gguf_writer *w, struct vv_error *error);
+
+/* Opens what was declared, without any data; frees `w`, on failure too. */
+int vv_gguf_writer_describe(struct vv_gguf_writer *w, struct vv_gguf **out, struct vv_error *error);
 
 /* Removes what was written and frees `w`. NULL is let be. */
 void vv_gguf_writer_abandon(struct vv_gguf_writer *w);
