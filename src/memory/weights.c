@@ -1,4 +1,5 @@
 #include "memory/weights.h"
+#include "memory/synthetic.h"
 #include "quant/format.h"
 
 #include <stdio.h>
@@ -34,7 +35,8 @@ struct vv_weights {
     struct vv_device *device;
     struct handle *handles;
     struct block *blocks;
-    bool *used; /* [tensors of the file] */
+    struct vv_synthetic *synthetic; /* of a description */
+    bool *used;                     /* [tensors of the file] */
     uint64_t bytes, values;
     struct vv_error failure;
 };
@@ -51,6 +53,10 @@ int vv_weights_new(const struct vv_gguf *file, struct vv_device *device, struct 
     w->file = file;
     w->device = device;
     w->used = used;
+    if (device && vv_gguf_described(file) && !(w->synthetic = vv_synthetic_new())) {
+        vv_weights_free(w);
+        return vv_fail_memory(error, sizeof(void *), "made-up weights");
+    }
     *out = w;
     return VV_OK;
 }
@@ -74,6 +80,7 @@ void vv_weights_free(struct vv_weights *weights) {
         weights->device->calls->release(weights->device, b->at);
         free(b);
     }
+    vv_synthetic_free(weights->synthetic);
     free(weights->used);
     free(weights);
 }
@@ -175,30 +182,95 @@ static const void *host_bytes(struct vv_weights *w, const struct vv_gguf_tensor 
     return *temporary;
 }
 
+/* Where a tensor's bytes come from: the mapping, plain reads, or nowhere. */
+struct source {
+    struct vv_weights *w;
+    const struct vv_gguf_tensor *t;
+    const uint8_t *mapped; /* NULL: it isn't */
+    struct vv_made_up made_up;
+    uint8_t *room; /* for pieces that are not mapped */
+};
+
+static bool open_source(struct vv_weights *w, const struct vv_gguf_tensor *t, size_t piece,
+                        struct source *s) {
+    *s = (struct source){.w = w, .t = t, .mapped = vv_gguf_tensor_data(w->file, t)};
+    if (w->synthetic) {
+        struct vv_error error;
+        if (vv_synthetic_begin(w->synthetic, t, &s->made_up, &error) != VV_OK) {
+            vv_weights_fail(w, error.code, "%s", error.message);
+            return false;
+        }
+    }
+    s->room = s->mapped ? NULL : malloc(piece);
+    return s->mapped || s->room;
+}
+
+/* Bytes of a tensor in host memory until the next call; NULL after a failure. */
+static const uint8_t *piece_of(struct source *s, uint64_t offset, size_t bytes) {
+    if (s->mapped) {
+        return s->mapped + offset;
+    }
+    if (s->w->synthetic) {
+        vv_made_up_bytes(&s->made_up, offset, bytes, s->room);
+        return s->room;
+    }
+    int code = vv_gguf_read_tensor(s->w->file, s->t, offset, bytes, s->room, &s->w->failure);
+    return code == VV_OK ? s->room : NULL;
+}
+
+static void *give_up(struct vv_weights *w, const struct vv_gguf_tensor *t, void *at) {
+    vv_weights_fail(w, VV_ERROR_MEMORY, "no memory for the tensor \"%s\"", t->name);
+    if (at) {
+        w->device->calls->release(w->device, at);
+    }
+    return NULL;
+}
+
 /* Copies a tensor to the device in pieces: a second whole copy would double the memory. */
 static void *copy_to_device(struct vv_weights *w, const struct vv_gguf_tensor *t) {
+    struct source s = {0};
     uint8_t *at = allocate(w, t->bytes);
-    const uint8_t *mapped = vv_gguf_tensor_data(w->file, t);
-    void *piece = mapped ? NULL : malloc(CHUNK);
-    bool ok = at && (mapped || piece);
-    for (uint64_t done = 0; ok && done < t->bytes; done += CHUNK) {
-        size_t n = t->bytes - done < CHUNK ? (size_t)(t->bytes - done) : CHUNK;
-        if (!mapped) {
-            ok = vv_gguf_read_tensor(w->file, t, done, n, piece, &w->failure) == VV_OK;
-        }
+    bool ok = at && open_source(w, t, CHUNK, &s);
+    size_t chunk = CHUNK / vv_type_info(t->type)->block_bytes * vv_type_info(t->type)->block_bytes;
+    for (uint64_t done = 0; ok && done < t->bytes; done += chunk) {
+        size_t n = t->bytes - done < chunk ? (size_t)(t->bytes - done) : chunk;
+        const uint8_t *piece = piece_of(&s, done, n);
+        ok = piece != NULL;
         if (ok) {
-            w->device->calls->write(w->device, at + done, mapped ? mapped + done : piece, n);
+            w->device->calls->write(w->device, at + done, piece, n);
         }
     }
-    free(piece);
-    if (!ok) {
-        vv_weights_fail(w, VV_ERROR_MEMORY, "no memory for the tensor \"%s\"", t->name);
-        if (at) {
-            w->device->calls->release(w->device, at);
-        }
-        return NULL;
+    free(s.room);
+    return ok ? at : give_up(w, t, at);
+}
+
+struct making {
+    struct vv_made_up made_up;
+    uint8_t *at;
+};
+
+static void make_share(void *context, struct vv_team *team, unsigned thread) {
+    const struct making *m = context;
+    const struct vv_gguf_tensor *t = m->made_up.tensor;
+    uint64_t block = vv_type_info(t->type)->block_bytes, piece = CHUNK / block * block;
+    for (uint64_t at = thread * piece; at < t->bytes; at += vv_team_threads(team) * piece) {
+        uint64_t left = t->bytes - at;
+        vv_made_up_bytes(&m->made_up, at, (size_t)(left < piece ? left : piece), m->at + at);
     }
-    return at;
+}
+
+/* On all threads, where the device's memory is ours: most of the time goes into touching it first.
+ */
+static void *make_in_place(struct vv_weights *w, const struct vv_gguf_tensor *t) {
+    struct source s = {0};
+    struct making m = {.at = allocate(w, t->bytes)};
+    bool ok = m.at && open_source(w, t, 1, &s);
+    if (ok) {
+        m.made_up = s.made_up;
+        w->device->calls->run(w->device, make_share, &m);
+    }
+    free(s.room);
+    return ok ? m.at : give_up(w, t, m.at);
 }
 
 /* ---- small tensors ---- */
@@ -212,6 +284,21 @@ static bool wrong_shape(struct vv_weights *w, const struct vv_gguf_tensor *t, si
         vv_gguf_path(w->file, t->shard), t->name, (unsigned long long)t->ne[0],
         (unsigned long long)t->ne[1], (unsigned long long)t->ne[2], width, rows, slices);
     return false;
+}
+
+/* All values of a tensor, to be freed; NULL after a failure. */
+static float *values_of(struct vv_weights *w, const struct vv_gguf_tensor *t,
+                        const struct vv_format *format, size_t count) {
+    void *temporary = NULL;
+    const void *from = w->synthetic ? NULL : host_bytes(w, t, &temporary);
+    float *values = from || w->synthetic ? malloc(count * sizeof *values) : NULL;
+    if (values && from) {
+        format->decode(from, values, count);
+    } else if (values) {
+        vv_synthetic_values(t, values);
+    }
+    free(temporary);
+    return values;
 }
 
 static const float *vector(struct vv_weights *w, const struct vv_gguf_tensor *t, size_t width,
@@ -232,18 +319,14 @@ static const float *vector(struct vv_weights *w, const struct vv_gguf_tensor *t,
     if (!w->device) {
         return NULL;
     }
-    void *temporary;
-    const void *from = host_bytes(w, t, &temporary);
-    float *values = from ? malloc(count * sizeof *values) : NULL;
+    float *values = values_of(w, t, format, count);
     const float *at = NULL;
     if (values) {
-        format->decode(from, values, count);
         at = vv_weights_constant(w, values, count * sizeof *values);
     } else {
         vv_weights_fail(w, VV_ERROR_MEMORY, "no memory for the tensor \"%s\"", t->name);
     }
     free(values);
-    free(temporary);
     return at;
 }
 
@@ -280,34 +363,22 @@ static void *pack_to_device(struct vv_weights *w, const struct vv_gguf_tensor *t
     piece.slices = 1;
     piece.rows = most < rows ? most : rows;
     uint8_t *at = allocate(w, layout->bytes(weight)), *to = at;
-    const uint8_t *mapped = vv_gguf_tensor_data(w->file, t);
-    uint8_t *read = mapped ? NULL : malloc(piece.rows * weight->row_bytes);
     uint8_t *packed = malloc(layout->bytes(&piece));
-    bool ok = at && packed && (mapped || read);
+    struct source s = {0};
+    bool ok = at && packed && open_source(w, t, piece.rows * weight->row_bytes, &s);
     for (size_t row = 0; ok && row < rows; row += piece.rows) {
         piece.rows = rows - row < piece.rows ? rows - row : piece.rows;
-        size_t offset = row * weight->row_bytes;
-        piece.data = mapped ? mapped + offset : read;
-        if (!mapped) {
-            ok = vv_gguf_read_tensor(w->file, t, offset, piece.rows * weight->row_bytes, read,
-                                     &w->failure) == VV_OK;
-        }
+        piece.data = piece_of(&s, row * weight->row_bytes, piece.rows * weight->row_bytes);
+        ok = piece.data != NULL;
         if (ok) {
             layout->pack(&piece, packed);
             w->device->calls->write(w->device, to, packed, layout->bytes(&piece));
             to += layout->bytes(&piece);
         }
     }
+    free(s.room);
     free(packed);
-    free(read);
-    if (!ok) {
-        vv_weights_fail(w, VV_ERROR_MEMORY, "no memory for the tensor \"%s\"", t->name);
-        if (at) {
-            w->device->calls->release(w->device, at);
-        }
-        return NULL;
-    }
-    return at;
+    return ok ? at : give_up(w, t, at);
 }
 
 /* Puts the data where kernels can read them. */
@@ -317,7 +388,10 @@ static bool place(struct vv_weights *w, struct handle *h, const struct vv_gguf_t
         h->weight.data = mapped;
         return true;
     }
-    h->owned = w->device->layout ? pack_to_device(w, t, &h->weight) : copy_to_device(w, t);
+    bool in_place = w->synthetic && w->device->shares_host_memory;
+    h->owned = w->device->layout ? pack_to_device(w, t, &h->weight)
+               : in_place        ? make_in_place(w, t)
+                                 : copy_to_device(w, t);
     h->weight.layout = w->device->layout;
     h->weight.data = h->owned;
     return h->owned != NULL;

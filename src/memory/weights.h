@@ -10,7 +10,8 @@
 
 struct vv_weights;
 
-/* `device` NULL: names and shapes are checked, handles have no data. The file must stay open. */
+/* `device` NULL: names and shapes are checked, handles have no data. The file must stay open. Of a
+ * description (vv_gguf_described) the data are made up: memory/synthetic.h. */
 int vv_weights_new(const struct vv_gguf *file, struct vv_device *device, struct vv_weights **out,
                    struct vv_error *error);
 void vv_weights_free(struct vv_weights *weights);

@@ -1,0 +1,34 @@
+/*
+ * Weights of a model that is only described (vv_gguf_described): random ones of the size that
+ * trained ones have, the same on every machine and device. What such a model computes is noise,
+ * with finite values.
+ */
+#pragma once
+#include "gguf/gguf.h"
+#include "quant/format.h"
+
+struct vv_synthetic; /* blocks made so far */
+
+struct vv_synthetic *vv_synthetic_new(void); /* NULL: no memory */
+void vv_synthetic_free(struct vv_synthetic *synthetic);
+
+/* The values [elements] of a small tensor: norms near 1, time constants as trained ones, else with
+ * the deviation 1 / sqrt(width). */
+void vv_synthetic_values(const struct vv_gguf_tensor *tensor, float *to);
+
+/*
+ * A matrix of that deviation, in its own format: a megabyte of blocks is made for each format and
+ * width, and stands over and over, from another block on each time, so no two pieces are equal.
+ * Floats are all made anew, up to some size: no two experts have the same row in a router.
+ */
+struct vv_made_up {
+    const struct vv_gguf_tensor *tensor;
+    const struct vv_format *format;
+    const uint8_t *pattern; /* NULL: made anew */
+    size_t blocks;          /* of it */
+};
+/* Valid until the next call. VV_ERROR_UNSUPPORTED: a type that is no weight. */
+int vv_synthetic_begin(struct vv_synthetic *synthetic, const struct vv_gguf_tensor *tensor,
+                       struct vv_made_up *made_up, struct vv_error *error);
+/* Bytes of it from `offset` on, both of whole blocks: the same however it is cut. */
+void vv_made_up_bytes(const struct vv_made_up *made_up, uint64_t offset, size_t bytes, void *to);
