@@ -188,6 +188,26 @@ static void c110_a_quota_of_version_1(void **state) {
     assert_int_equal(threads_of(m), 3);
 }
 
+static void memory_that_is_left(void **state) {
+    struct machine *m = *state;
+    assert_int_equal(vv_memory_available(m->root), 0); /* not known */
+    put(m, "MemTotal: 900 kB\nMemAvailable:    800 kB\n", "/proc/meminfo");
+    assert_int_equal(vv_memory_available(m->root), 800 * 1024);
+    put(m, "0::/pod/box\n", "/proc/self/cgroup");
+    put(m, "max\n", "/sys/fs/cgroup/pod/box/memory.max");
+    assert_int_equal(vv_memory_available(m->root), 800 * 1024);
+    put(m, "500000\n", "/sys/fs/cgroup/pod/memory.max"); /* a parent's counts */
+    put(m, "400000\n", "/sys/fs/cgroup/pod/memory.current");
+    assert_int_equal(vv_memory_available(m->root), 100000);
+    put(m, "anon 150000\nactive_file 50000\ninactive_file 200000\n",
+        "/sys/fs/cgroup/pod/memory.stat"); /* pages of files can be dropped */
+    assert_int_equal(vv_memory_available(m->root), 350000);
+    put(m, "7:memory:/box\n0::/\n", "/proc/self/cgroup");
+    put(m, "300000\n", "/sys/fs/cgroup/memory/memory.limit_in_bytes"); /* version 1 */
+    put(m, "310000\n", "/sys/fs/cgroup/memory/memory.usage_in_bytes");
+    assert_int_equal(vv_memory_available(m->root), 0);
+}
+
 /* Fast cores with two threads each, then slow ones without, as Intel numbers them. */
 static void put_hybrid(const struct machine *m, unsigned fast, unsigned slow) {
     char list[40];
@@ -390,6 +410,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(c112_siblings_are_left_idle, start, end),
         cmocka_unit_test_setup_teardown(c110_a_quota_of_version_2, start, end),
         cmocka_unit_test_setup_teardown(c110_a_quota_of_version_1, start, end),
+        cmocka_unit_test_setup_teardown(memory_that_is_left, start, end),
         cmocka_unit_test_setup_teardown(c108_slow_cores_are_used_by_their_speed, start, end),
         cmocka_unit_test_setup_teardown(c111_threads_and_memory_on_two_nodes, start, end),
         cmocka_unit_test_setup_teardown(c111_the_node_with_more_of_ours_is_taken, start, end),

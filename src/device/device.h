@@ -48,6 +48,7 @@ struct vv_device {
     unsigned threads;
     bool shares_host_memory; /* a host address is a device address: files may be used as mapped */
     unsigned processors;     /* multiprocessors of a GPU */
+    uint64_t memory;         /* bytes of it that were free when it was opened; 0: not known */
     const struct vv_layout *layout; /* of all weights there; NULL: the file's order */
     bool packs_weights;      /* wants variants with a weight order of their own */
 };

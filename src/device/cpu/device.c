@@ -81,6 +81,7 @@ int vv_cpu_device(const struct vv_cpu_options *options, struct vv_device **devic
                                    .name = "cpu",
                                    .features = vv_cpu_features() & options->features,
                                    .threads = cpu->placement.threads,
+                                   .memory = vv_memory_available(""),
                                    .shares_host_memory = true};
     cpu->team = vv_team_new(&cpu->placement, error);
     if (!cpu->team) {

@@ -36,6 +36,9 @@ void vv_topology_free(struct vv_topology *topology);
  * 2, in CPUs rounded up; UINT_MAX: none. */
 unsigned vv_cpu_quota(const char *root);
 
+/* Bytes that this process may still take, by the system and by those groups; 0: not known. */
+uint64_t vv_memory_available(const char *root);
+
 /* Threads to use: one a core (SMT siblings share the units that a kernel saturates), slow ones too,
  * since shares go by speed; no more than the quota. */
 unsigned vv_topology_threads(const struct vv_topology *topology);

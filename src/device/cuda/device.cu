@@ -301,6 +301,9 @@ int look(cuda_device *d, vv_error *error) {
     snprintf(d->name, sizeof d->name, "%s", p.name);
     d->base.name = d->name;
     d->base.processors = (unsigned)p.multiProcessorCount;
+    size_t free_bytes = 0, total = 0;
+    TRY(cudaMemGetInfo(&free_bytes, &total), "tell how much memory it has left");
+    d->base.memory = free_bytes;
     d->base.features =
         VV_CUDA_ANY | (p.major >= 9 ? VV_CUDA_90 : 0u) | (p.major >= 10 ? VV_CUDA_100 : 0u);
     return VV_OK;

@@ -139,6 +139,7 @@ int vv_mock_device(const struct vv_cpu_options *options, struct vv_device **devi
                                     .name = "mock",
                                     .features = vv_cpu_features() & options->features,
                                     .threads = threads,
+                                    .memory = vv_memory_available(""),
                                     .packs_weights = true};
     mock->placement.threads = threads;
     mock->team = vv_team_new(&mock->placement, error);
