@@ -125,6 +125,24 @@ int varve_file_verify(const struct varve_file *file, varve_progress progress, vo
                       struct varve_error *error);
 
 /*
+ * A model that is only described: metadata and shapes without weights. Sessions of it make them up,
+ * random ones of the size that trained ones have, the same on every machine: what it computes is
+ * noise, at the speed of the model. For measuring.
+ */
+struct varve_geometry_options {
+    const char *types; /* the mix of formats of a released model: "q3", "q4", "q8"; NULL: "q4" */
+    uint32_t layers;   /* only the first ones, without a draft block; 0: all */
+    uint64_t room;     /* bytes that weights may take; 0: any number */
+};
+/*
+ * `what`: a released model by name ("qwen3.8-flash-next"), or the path of a GGUF file, of which the
+ * header is read and which keeps its types (options->types NULL). An n-gram table that is too large
+ * for the room is cut; MEMORY: the rest is, and the sentence says how many layers would fit.
+ */
+int varve_geometry_open(const char *what, const struct varve_geometry_options *options,
+                        struct varve_file **file, struct varve_error *error);
+
+/*
  * A file being written: until varve_output_finish it exists under another name, which is removed on
  * failure; an existing file of that name stays whole until then.
  */
@@ -423,6 +441,9 @@ struct varve_session_options {
 int varve_session_open(const struct varve_model *model, const struct varve_session_options *options,
                        struct varve_session **session, struct varve_error *error);
 void varve_session_close(struct varve_session *session);
+
+/* Bytes of the device's memory that are free now; 0: not known. */
+int varve_device_memory(enum varve_device device, uint64_t *bytes, struct varve_error *error);
 
 /* One line of the memory plan. */
 struct varve_plan_line {
@@ -803,6 +824,12 @@ int varve_bench_model(const struct varve_model *model, const struct varve_sessio
                       const struct varve_bench_options *options, struct varve_bench_facts *facts,
                       struct varve_error *error);
 
+/* The plan of varve_bench_model with these options, as varve_session_plan gives it. */
+size_t varve_bench_plan(const struct varve_model *model,
+                        const struct varve_session_options *session,
+                        const struct varve_bench_options *options, struct varve_plan_line *lines,
+                        size_t room);
+
 /* What one way to draft came to, with drafts that are right with chance `accept`. */
 struct varve_bench_draft_result {
     double accept;
@@ -868,6 +895,11 @@ struct varve_bench_lines_options {
  */
 int varve_bench_operations(const struct varve_bench_lines_options *options,
                            struct varve_error *error);
+
+/* The same for the operations of a model, in its shapes and with its weights; only variants that
+ * read weights in the order in which they lie. */
+int varve_bench_steps(const struct varve_model *model,
+                      const struct varve_bench_lines_options *options, struct varve_error *error);
 
 struct varve_sweep_times {
     double prompt_ms, generate_ms;

@@ -79,6 +79,76 @@ static void c195_the_table_has_cold_and_repeated_figures(void **state) {
     command_free(&r);
 }
 
+/* ---- without weights ---- */
+
+/* The plan stands on standard error before the results, which have the same form. */
+static void a_model_without_its_weights(void **state) {
+    (void)state;
+    struct command_result r =
+        varve("bench", "model", "--geometry", MODEL, "--layers", "4", "--prompt", "4", "--depth",
+              "0", "--rows", "2", "--gen", "0", "--rounds", "2", "--json");
+    assert_int_equal(r.code, 0);
+    static const char *const words[] = {"weights (made up)", "keys and values", "recurrent state",
+                                        "activations"};
+    for (size_t i = 0; i < 4; i++) {
+        assert_non_null(strstr(r.err, words[i]));
+    }
+    check_line(strtok(r.out, "\n"), "prompt", 4, 0);
+    check_line(strtok(NULL, "\n"), "window", 2, 0);
+    assert_null(strtok(NULL, "\n"));
+    command_free(&r);
+    r = varve("bench", "model", "-m", MODEL, "--synthetic", "--prompt", "4", "--depth", "none",
+              "--rounds", "1");
+    assert_int_equal(r.code, 0);
+    assert_non_null(strstr(r.err, "weights (made up)"));
+    assert_non_null(strstr(r.out, "prompt 4"));
+    command_free(&r);
+}
+
+/* Every step of the model's program that has the name, in the model's own shapes. */
+static void operations_of_a_model(void **state) {
+    (void)state;
+    struct command_result r = varve("bench", "gemv", "experts", "--geometry", MODEL, "--rows",
+                                    "1,3", "--rounds", "1", "--variant", "portable", "--csv");
+    assert_int_equal(r.code, 0);
+    static const char *const words[] = {"\ngemv,gemv/portable,\"attn_qkv Q6_K 256x512\",1,",
+                                        "\ngemv,gemv/portable,\"attn_qkv Q6_K 256x512\",3,",
+                                        "\nexpert_up,expert_up/portable,"};
+    for (size_t i = 0; i < 3; i++) {
+        if (!strstr(r.out, words[i])) {
+            fail_msg("\"%s\" is not in:\n%s", words[i], r.out);
+        }
+    }
+    command_free(&r);
+}
+
+static void what_makes_no_sense_without_weights_is_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *words[8], *told;
+    } wrong[] = {
+        {{"model", "--geometry", "no-such-model"}, "no-such-model cannot be opened"},
+        {{"model", "--geometry", MODEL, "--types", "q8"}, "has types of its own"},
+        {{"model", "--geometry", MODEL, "-m", MODEL}, "two models"},
+        {{"model", "-m", MODEL, "--layers", "2"}, "--geometry, or -m with --synthetic"},
+        {{"model", "--synthetic"}, "-m FILE"},
+        {{"gemv", "-m", MODEL}, "--model has no meaning for measurements of operations"},
+        {{"nothing", "--geometry", MODEL}, "no step of this model is called \"nothing\""},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        const char *const *w = wrong[i].words;
+        struct command_result r = w[4]   ? varve("bench", w[0], w[1], w[2], w[3], w[4])
+                                  : w[3] ? varve("bench", w[0], w[1], w[2], w[3])
+                                  : w[2] ? varve("bench", w[0], w[1], w[2])
+                                         : varve("bench", w[0], w[1]);
+        assert_int_not_equal(r.code, 0);
+        if (!strstr(r.err, wrong[i].told)) {
+            fail_msg("\"%s\" is not in: %s", wrong[i].told, r.err);
+        }
+        command_free(&r);
+    }
+}
+
 /* ---- operations ---- */
 
 #define NORM "bench", "rms_norm", "--shape", "index queries", "--rows", "1,2", "--rounds", "2"
@@ -172,6 +242,9 @@ static void wrong_use_is_told(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_model_without_its_weights),
+        cmocka_unit_test(operations_of_a_model),
+        cmocka_unit_test(what_makes_no_sense_without_weights_is_refused),
         cmocka_unit_test(json_has_a_line_for_every_test),
         cmocka_unit_test(c195_the_table_has_cold_and_repeated_figures),
         cmocka_unit_test(operations_have_a_line_for_each_variant_and_rows),

@@ -53,18 +53,13 @@ static bool on_progress(void *context, const char *what, uint64_t done, uint64_t
     return !o->progress || o->progress(o->context, what, done, total);
 }
 
-int varve_bench_model(const struct varve_model *model, const struct varve_session_options *session,
-                      const struct varve_bench_options *options, struct varve_bench_facts *facts,
-                      struct varve_error *error) {
+/* The options of a measurement and of its session under their inner names. */
+static int translate(const struct varve_model *model, const struct varve_session_options *session,
+                     const struct varve_bench_options *options, struct vv_session_options *inner,
+                     struct vv_bench_options *o, struct vv_error *error) {
     struct varve_session_options open = *session;
-    struct vv_session_options inner;
-    struct vv_bench_facts f;
     open.context = 0;
-    int code = vv_translate_options(model, &open, &inner, vv_internal(error));
-    if (code != VV_OK) {
-        return code;
-    }
-    const struct vv_bench_options o = {
+    *o = (struct vv_bench_options){
         .prompts = options->prompts,
         .depths = options->depths,
         .windows = options->windows,
@@ -79,14 +74,39 @@ int varve_bench_model(const struct varve_model *model, const struct varve_sessio
         .result = on_result,
         .context = (void *)(uintptr_t)options,
     };
-    code = vv_bench_model(model->file->gguf, model->family, model->geometry, &inner, &o, &f,
-                          vv_internal(error));
+    return vv_translate_options(model, &open, inner, error);
+}
+
+int varve_bench_model(const struct varve_model *model, const struct varve_session_options *session,
+                      const struct varve_bench_options *options, struct varve_bench_facts *facts,
+                      struct varve_error *error) {
+    struct vv_session_options inner;
+    struct vv_bench_options o;
+    struct vv_bench_facts f;
+    int code = translate(model, session, options, &inner, &o, vv_internal(error));
+    if (code == VV_OK) {
+        code = vv_bench_model(model->file->gguf, model->family, model->geometry, &inner, &o, &f,
+                              vv_internal(error));
+    }
     if (code == VV_OK) {
         *facts = (struct varve_bench_facts){
             f.load_ms, f.cold_ms, f.cold_rows,
             vv_bench_token_bytes(model->file->gguf, model->family, &model->facts)};
     }
     return code;
+}
+
+size_t varve_bench_plan(const struct varve_model *model,
+                        const struct varve_session_options *session,
+                        const struct varve_bench_options *options, struct varve_plan_line *lines,
+                        size_t room) {
+    struct vv_session_options inner;
+    struct vv_bench_options o;
+    struct vv_error ignored;
+    return translate(model, session, options, &inner, &o, &ignored) == VV_OK &&
+                   vv_bench_sizes(model->family, model->geometry, &o, &inner, &ignored) == VV_OK
+               ? vv_plan_lines(model, &inner, lines, room)
+               : 0;
 }
 
 static void on_line(void *context, const struct vv_bench_line *from) {
@@ -102,14 +122,9 @@ static bool ask_going_on(void *context) {
     return !o->going_on || o->going_on(o->context);
 }
 
-int varve_bench_operations(const struct varve_bench_lines_options *options,
-                           struct varve_error *error) {
-    uint32_t features = UINT32_MAX;
-    int code = options->isa ? vv_cpu_level(options->isa, &features, vv_internal(error)) : VV_OK;
-    if (code != VV_OK) {
-        return code;
-    }
-    const struct vv_bench_lines_options o = {
+static struct vv_bench_lines_options inner_lines(const struct varve_bench_lines_options *options,
+                                                 uint32_t features) {
+    return (struct vv_bench_lines_options){
         .names = options->names,
         .name_count = options->name_count,
         .variant = options->variant,
@@ -126,5 +141,26 @@ int varve_bench_operations(const struct varve_bench_lines_options *options,
         .line = on_line,
         .context = (void *)(uintptr_t)options,
     };
-    return vv_bench_operations(&o, vv_internal(error));
+}
+
+int varve_bench_operations(const struct varve_bench_lines_options *options,
+                           struct varve_error *error) {
+    uint32_t features = UINT32_MAX;
+    int code = options->isa ? vv_cpu_level(options->isa, &features, vv_internal(error)) : VV_OK;
+    const struct vv_bench_lines_options o = inner_lines(options, features);
+    return code == VV_OK ? vv_bench_operations(&o, vv_internal(error)) : code;
+}
+
+int varve_bench_steps(const struct varve_model *model,
+                      const struct varve_bench_lines_options *options, struct varve_error *error) {
+    const struct varve_session_options session = {
+        .threads = options->threads, .numa = options->numa, .isa = options->isa};
+    struct vv_session_options inner;
+    int code = vv_translate_options(model, &session, &inner, vv_internal(error));
+    if (code != VV_OK) {
+        return code;
+    }
+    const struct vv_bench_lines_options o = inner_lines(options, inner.features);
+    return vv_bench_steps(model->file->gguf, model->family, model->geometry, &inner, &o,
+                          vv_internal(error));
 }

@@ -11,6 +11,9 @@ struct varve_file {
     bool *used;            /* [tensors] by the family's forward pass; NULL: not known */
 };
 
+/* Makes it a public handle, which owns it; closes it on failure. */
+int vv_file_of(struct vv_gguf *gguf, struct varve_file **file, struct vv_error *error);
+
 /* The file that a model was opened from. */
 const struct varve_file *vv_model_file(const struct varve_model *model);
 

@@ -45,22 +45,25 @@ static void mark_used(struct varve_file *file) {
     family->close(geometry);
 }
 
-int varve_file_open(const char *path, bool read, struct varve_file **file,
-                    struct varve_error *error) {
-    const struct vv_gguf_options options = {.read = read};
+int vv_file_of(struct vv_gguf *gguf, struct varve_file **file, struct vv_error *error) {
     struct varve_file *f = calloc(1, sizeof *f);
     if (!f) {
-        return vv_fail_memory(vv_internal(error), sizeof *f, "an open file");
+        vv_gguf_close(gguf);
+        return vv_fail_memory(error, sizeof *f, "an open file");
     }
-    int code = vv_gguf_open(path, &options, &f->gguf, vv_internal(error));
-    if (code != VV_OK) {
-        free(f);
-        return code;
-    }
+    f->gguf = gguf;
     read_architecture(f);
     mark_used(f);
     *file = f;
     return VARVE_OK;
+}
+
+int varve_file_open(const char *path, bool read, struct varve_file **file,
+                    struct varve_error *error) {
+    const struct vv_gguf_options options = {.read = read};
+    struct vv_gguf *gguf;
+    int code = vv_gguf_open(path, &options, &gguf, vv_internal(error));
+    return code == VV_OK ? vv_file_of(gguf, file, vv_internal(error)) : code;
 }
 
 int varve_file_add_drafts(struct varve_file *file, const char *path, struct varve_error *error) {

@@ -22,6 +22,10 @@ struct vv_decoder_options vv_translate_drafts(const struct varve_decoder_options
 /* The session within a public one. */
 struct vv_session *vv_session_of(const struct varve_session *session);
 
+/* The lines of varve_session_plan. */
+size_t vv_plan_lines(const struct varve_model *model, const struct vv_session_options *options,
+                     struct varve_plan_line *lines, size_t room);
+
 /* A session's options with what 0 stands for filled in. */
 int vv_translate_options(const struct varve_model *model, const struct varve_session_options *from,
                          struct vv_session_options *to, struct vv_error *error);

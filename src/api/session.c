@@ -114,15 +114,24 @@ size_t varve_session_plan(const struct varve_model *model,
                           const struct varve_session_options *options,
                           struct varve_plan_line *lines, size_t room) {
     struct vv_session_options o;
+    struct vv_error ignored;
+    return vv_translate_options(model, options, &o, &ignored) == VV_OK
+               ? vv_plan_lines(model, &o, lines, room)
+               : 0;
+}
+
+size_t vv_plan_lines(const struct varve_model *model, const struct vv_session_options *options,
+                     struct varve_plan_line *lines, size_t room) {
     struct vv_session_bytes b;
     struct vv_error ignored;
-    if (vv_translate_options(model, options, &o, &ignored) != VV_OK ||
-        vv_session_measure(model->file->gguf, model->family, model->geometry, &o, &b, &ignored) !=
-            VV_OK) {
+    if (vv_session_measure(model->file->gguf, model->family, model->geometry, options, &b,
+                           &ignored) != VV_OK) {
         return 0;
     }
+    bool described = vv_gguf_described(model->file->gguf);
     const struct varve_plan_line all[] = {
-        {"weights (in the file)", vv_weights_bytes(model->weights), 0},
+        {described ? "weights (made up)" : "weights (in the file)",
+         vv_weights_bytes(model->weights), 0},
         {"keys and values", b.growing, b.per_token},
         {"recurrent state", b.fixed, 0},
         {"activations of a window", b.activations, 0},

@@ -51,6 +51,10 @@ static const struct {
     {OPTION_out, OF(SWEEP)},
     {OPTION_csv, OF(DRAFT) | OF(SWEEP) | OF(OPERATIONS)},
     {OPTION_svg, OF(DRAFT) | OF(SWEEP) | OF(OPERATIONS)},
+    {OPTION_geometry, OF(MODEL) | OF(OPERATIONS)},
+    {OPTION_synthetic, OF(MODEL) | OF(OPERATIONS)},
+    {OPTION_types, OF(MODEL) | OF(OPERATIONS)},
+    {OPTION_layers, OF(MODEL) | OF(OPERATIONS)},
     {OPTION_shape, OF(OPERATIONS)},
     {OPTION_variant, OF(OPERATIONS)},
 };
@@ -82,12 +86,14 @@ int command_bench(const struct arguments *arguments) {
                         arguments->operands[1]);
     }
     for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++) {
-        if ((meanings[i].kinds & OF(kind)) == 0) {
+        bool meant = meanings[i].id == OPTION_model && bench_is_synthetic(arguments);
+        if (!meant && (meanings[i].kinds & OF(kind)) == 0) {
             int code = refuse(arguments, kind, meanings[i].id, meanings[i].kinds);
             if (code != EXIT_DONE) {
                 return code;
             }
         }
     }
-    return kinds[kind].run(arguments);
+    int code = bench_check_synthetic(arguments);
+    return code == EXIT_DONE ? kinds[kind].run(arguments) : code;
 }

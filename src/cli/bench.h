@@ -1,6 +1,6 @@
 /* The parts of `varve bench`. Exit codes. */
 #pragma once
-#include "options.h"
+#include "opened.h"
 
 #include <varve.h>
 
@@ -8,6 +8,21 @@ int bench_model(const struct arguments *arguments);
 int bench_draft(const struct arguments *arguments);
 int bench_operations(const struct arguments *arguments);
 int bench_sweep(const struct arguments *arguments);
+
+/* Whether weights are made up; whether the options for that make sense. */
+bool bench_is_synthetic(const struct arguments *arguments);
+int bench_check_synthetic(const struct arguments *arguments);
+
+/* The memory plan of what is to be measured; weights first. */
+typedef size_t bench_plan(const struct arguments *arguments, const struct opened *opened,
+                          struct varve_plan_line *lines, size_t room);
+/*
+ * Opens the model that --geometry, or -m with --synthetic, says: its first `layers` where --layers
+ * says nothing (0: all). What doesn't fit in the device's free memory is refused; else the plan
+ * stands on standard error, before anything is allocated.
+ */
+int bench_open_synthetic(const struct arguments *arguments, uint32_t layers, bench_plan *plan,
+                         struct opened *opened);
 
 /* What a line of an operation comes to. */
 struct bench_rates {

@@ -136,27 +136,47 @@ static size_t lengths_of(const struct arguments *arguments, enum option_id id, s
     return kept;
 }
 
-static int measure(const struct arguments *arguments, const struct opened *opened,
-                   struct report *report, struct varve_bench_facts *facts) {
+/* What is measured: the lists, and the options that point to them. */
+struct tests {
     uint32_t prompts[LIST_MOST], depths[LIST_MOST], windows[LIST_MOST];
-    const struct varve_session_options session = session_options(arguments, 0);
-    const struct varve_bench_options options = {
-        .prompts = prompts,
-        .prompt_count = lengths_of(arguments, OPTION_prompt, opened->info.context, prompts),
-        .depths = depths,
-        .depth_count = lengths_of(arguments, OPTION_depth, opened->info.context, depths),
-        .windows = windows,
-        .window_count = list_of(arguments, OPTION_rows, windows),
+    struct varve_bench_options options;
+};
+
+static void list_tests(const struct arguments *arguments, const struct opened *opened,
+                       struct tests *t) {
+    size_t context = opened->info.context;
+    t->options = (struct varve_bench_options){
+        .prompts = t->prompts,
+        .prompt_count = lengths_of(arguments, OPTION_prompt, context, t->prompts),
+        .depths = t->depths,
+        .depth_count = lengths_of(arguments, OPTION_depth, context, t->depths),
+        .windows = t->windows,
+        .window_count = list_of(arguments, OPTION_rows, t->windows),
         .generate = (uint32_t)integer_of(arguments, OPTION_generate),
         .rounds = (uint32_t)integer_of(arguments, OPTION_rounds),
         .same_experts = given(arguments, OPTION_same_experts),
         .seed = given(arguments, OPTION_seed) ? (uint64_t)integer_of(arguments, OPTION_seed) : 1,
         .progress = progress_steps,
         .result = on_result,
-        .context = report,
     };
+}
+
+static size_t plan(const struct arguments *arguments, const struct opened *opened,
+                   struct varve_plan_line *lines, size_t room) {
+    struct tests t;
+    const struct varve_session_options session = session_options(arguments, 0);
+    list_tests(arguments, opened, &t);
+    return varve_bench_plan(opened->model, &session, &t.options, lines, room);
+}
+
+static int measure(const struct arguments *arguments, const struct opened *opened,
+                   struct report *report, struct varve_bench_facts *facts) {
+    struct tests t;
     struct varve_error error;
-    int code = varve_bench_model(opened->model, &session, &options, facts, &error);
+    const struct varve_session_options session = session_options(arguments, 0);
+    list_tests(arguments, opened, &t);
+    t.options.context = report;
+    int code = varve_bench_model(opened->model, &session, &t.options, facts, &error);
     progress_clear();
     if (code == VARVE_ERROR_CANCELLED && interrupted()) {
         return EXIT_INTERRUPTED;
@@ -188,7 +208,8 @@ static int measure_and_show(const struct arguments *arguments, const struct open
 int bench_model(const struct arguments *arguments) {
     struct opened opened;
     interrupt_gently();
-    int code = open_model(arguments, &opened);
+    int code = bench_is_synthetic(arguments) ? bench_open_synthetic(arguments, 0, plan, &opened)
+                                             : open_model(arguments, &opened);
     if (code == EXIT_DONE) {
         code = measure_and_show(arguments, &opened);
     }

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LAYERS_USUAL = 4 }; /* of a model without weights: one of each kind */
+
 enum form { FORM_TABLE, FORM_CSV, FORM_JSON, FORM_SVG };
 
 struct report {
@@ -136,7 +138,22 @@ static bool going_on(void *context) {
     return !interrupted();
 }
 
-static int measure(const struct arguments *arguments, struct report *report) {
+/* Of a session for windows of the most rows that are asked for. */
+static size_t plan(const struct arguments *arguments, const struct opened *opened,
+                   struct varve_plan_line *lines, size_t room) {
+    uint32_t rows[LIST_MOST], most = 1;
+    struct varve_session_options session = session_options(arguments, 0);
+    size_t count = list_of(arguments, OPTION_rows, rows);
+    for (size_t i = 0; i < count; i++) {
+        most = rows[i] > most ? rows[i] : most;
+    }
+    session.context = session.window = most;
+    return varve_session_plan(opened->model, &session, lines, room);
+}
+
+/* `model` NULL: shapes of released models, operation by operation. */
+static int measure(const struct arguments *arguments, const struct varve_model *model,
+                   struct report *report) {
     report->session = session_options(arguments, 0);
     uint32_t rows[LIST_MOST];
     struct varve_error error;
@@ -157,7 +174,8 @@ static int measure(const struct arguments *arguments, struct report *report) {
         .line = on_line,
         .context = report,
     };
-    int code = varve_bench_operations(&options, &error);
+    int code = model ? varve_bench_steps(model, &options, &error)
+                     : varve_bench_operations(&options, &error);
     if (code == VARVE_ERROR_CANCELLED && interrupted()) {
         return EXIT_INTERRUPTED;
     }
@@ -180,7 +198,12 @@ int bench_operations(const struct arguments *arguments) {
                                     : svg  ? FORM_SVG
                                            : FORM_TABLE};
     interrupt_gently();
-    int code = measure(arguments, &report);
+    struct opened opened = {0};
+    int code = bench_is_synthetic(arguments)
+                   ? bench_open_synthetic(arguments, LAYERS_USUAL, plan, &opened)
+                   : EXIT_DONE;
+    code = code == EXIT_DONE ? measure(arguments, opened.model, &report) : code;
+    close_model(&opened);
     if (code == EXIT_DONE && report.form == FORM_TABLE) {
         const struct varve_ceilings *c = &report.ceilings;
         output_format("at most, with %u thread%s: %.1f GB/s read, %.1f GB/s copied, %.0f Gop/s "

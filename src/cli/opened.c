@@ -64,6 +64,15 @@ int open_model_at(const struct arguments *arguments, const char *path, struct op
     return code == EXIT_DONE ? load_model(opened) : code;
 }
 
+int open_geometry(const char *what, const struct varve_geometry_options *options,
+                  struct opened *opened) {
+    struct varve_error error;
+    *opened = (struct opened){0};
+    return varve_geometry_open(what, options, &opened->file, &error) == VARVE_OK
+               ? load_model(opened)
+               : fail("%s", error.message);
+}
+
 void close_model(struct opened *opened) {
     varve_model_close(opened->model);
     varve_file_close(opened->file);

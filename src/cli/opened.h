@@ -15,6 +15,9 @@ struct opened {
 int open_model(const struct arguments *arguments, struct opened *opened);
 /* The same for a second file, of a name that another option gives. */
 int open_model_at(const struct arguments *arguments, const char *path, struct opened *opened);
+/* A model that is only described (varve_geometry_open). */
+int open_geometry(const char *what, const struct varve_geometry_options *options,
+                  struct opened *opened);
 void close_model(struct opened *opened);
 
 /* Opens the file's vocabulary alone; the caller closes both. */

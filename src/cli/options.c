@@ -18,6 +18,7 @@ WORDS(THINKINGS, "on", "off", "hide");
 WORDS(SPECIALS, "all", "user", "none");
 WORDS(DRAFTS, "off", "mtp", "suffix", "both");
 WORDS(LOADS, "map", "read");
+WORDS(MIXES, "q3", "q4", "q8");
 WORDS(NUMAS, "auto", "off", "spread", "node");
 WORDS(KV_TYPES, "f32", "f16");
 WORDS(CACHE_PRECISIONS, "model", "exact");

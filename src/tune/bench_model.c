@@ -250,6 +250,15 @@ static void release(struct bench *b) {
     free(b->rows);
 }
 
+int vv_bench_sizes(const struct vv_family *family, const void *geometry,
+                   const struct vv_bench_options *options, struct vv_session_options *session,
+                   struct vv_error *error) {
+    struct vv_model_facts model;
+    family->facts(geometry, &model);
+    int code = check(options, error);
+    return code == VV_OK ? set_sizes(session, options, &model, error) : code;
+}
+
 int vv_bench_model(const struct vv_gguf *file, const struct vv_family *family, const void *geometry,
                    const struct vv_session_options *session, const struct vv_bench_options *options,
                    struct vv_bench_facts *facts, struct vv_error *error) {
@@ -258,8 +267,7 @@ int vv_bench_model(const struct vv_gguf *file, const struct vv_family *family, c
     struct bench b = {.options = options};
     family->facts(geometry, &model);
     b.vocabulary = model.vocabulary;
-    int code = check(options, error);
-    code = code == VV_OK ? set_sizes(&s, options, &model, error) : code;
+    int code = vv_bench_sizes(family, geometry, options, &s, error);
     b.window = s.window;
     double began = vv_seconds();
     if (code == VV_OK) {

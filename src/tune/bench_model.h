@@ -48,6 +48,11 @@ int vv_bench_model(const struct vv_gguf *file, const struct vv_family *family, c
                    const struct vv_session_options *session, const struct vv_bench_options *options,
                    struct vv_bench_facts *facts, struct vv_error *error);
 
+/* Sets the sizes of a session as vv_bench_model does. */
+int vv_bench_sizes(const struct vv_family *family, const void *geometry,
+                   const struct vv_bench_options *options, struct vv_session_options *session,
+                   struct vv_error *error);
+
 /* Bytes of weights that decoding one token reads: matrices whole, of experts those that are used,
  * of tables of embeddings next to nothing. 0: the file doesn't say how many experts are used. */
 uint64_t vv_bench_token_bytes(const struct vv_gguf *file, const struct vv_family *family,

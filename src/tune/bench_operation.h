@@ -1,6 +1,6 @@
 /* `varve bench OPERATION`: every variant of an operation on the shapes of real models. */
 #pragma once
-#include "device/device.h"
+#include "session/session.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -37,3 +37,12 @@ struct vv_bench_lines_options {
  * measured only where `variant` asks for it. VV_ERROR_INVALID: a name that no operation has.
  */
 int vv_bench_operations(const struct vv_bench_lines_options *options, struct vv_error *error);
+
+/*
+ * The same for the steps of a model's trunk, with its shapes and weights (which may be made up) and
+ * activations of random tokens: call after call takes the next layer's. Variants are those that
+ * read weights as they lie. VV_ERROR_INVALID: a name that no step has.
+ */
+int vv_bench_steps(const struct vv_gguf *file, const struct vv_family *family, const void *geometry,
+                   const struct vv_session_options *session,
+                   const struct vv_bench_lines_options *options, struct vv_error *error);
