@@ -325,14 +325,30 @@ static bool wanted(const struct vv_check *check, const struct vv_variant *v, con
            (!check->filter || strstr(v->name, check->filter));
 }
 
+/* What NaN a device's operations make is its own affair: nothing defined here depends on it. */
+static bool same_byte(const struct vv_check *check, const uint8_t *got, const uint8_t *want,
+                      size_t at) {
+    float a, b;
+    if (got[at] == want[at]) {
+        return true;
+    }
+    at -= at % sizeof a;
+    memcpy(&a, got + at, sizeof a);
+    memcpy(&b, want + at, sizeof b);
+    return check->device && a != a && b != b;
+}
+
 static void compare(struct vv_check *check, const struct vv_variant *v, const struct snapshot *s,
                     const char *text) {
     for (size_t i = 0; i < s->count; i++) {
         const uint8_t *got = s->buffer[i].at;
         if (memcmp(got, s->after[i], s->buffer[i].bytes) != 0) {
             size_t at = 0;
-            while (got[at] == s->after[i][at]) {
+            while (at < s->buffer[i].bytes && same_byte(check, got, s->after[i], at)) {
                 at++;
+            }
+            if (at == s->buffer[i].bytes) {
+                continue;
             }
             vv_check_fail(check, "%s, %s: buffer %zu differs from the reference at byte %zu of %zu",
                           v->name, text, i, at, s->buffer[i].bytes);

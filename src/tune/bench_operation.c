@@ -260,6 +260,7 @@ static void list_candidates(struct bench_case *c) {
                 struct candidate *candidate = &c->candidates[c->candidate_count++];
                 candidate->variant = v;
                 candidate->order = order;
+                candidate->recording = candidate->scratch = NULL;
             }
         }
     }

@@ -264,7 +264,9 @@ static void scaled(struct vv_check *check) {
     const float scale = 0.3f;
     struct example e;
     make(check, &s, &e);
-    e.table.scale = &scale;
+    float *kept = vv_check_floats(check, 1);
+    *kept = scale;
+    e.table.scale = kept;
     vv_check_variants(check, &vv_ngram_embed, &e.args, "with a scale");
     bool all = true;
     for (size_t at = 0; at < 4 * e.heads * 5; at++) {
