@@ -135,8 +135,9 @@ __device__ range choose_bin(const range &in, unsigned shift, uint32_t keep, shar
     for (uint32_t j = 0; j < each && above < keep; j++) {
         uint32_t bin = BINS - 1 - (threadIdx.x * each + j), count = m->count[bin];
         if (above + count >= keep) {
-            uint32_t low = in.low + (bin << shift), high = low + ((1u << shift) - 1);
-            m->next = {low, high < in.high ? high : in.high, above, above + count == keep};
+            uint32_t low = in.low + (bin << shift), rest = in.high - low;
+            uint32_t width = (1u << shift) - 1;
+            m->next = {low, low + (rest < width ? rest : width), above, above + count == keep};
         }
         above += count;
     }
