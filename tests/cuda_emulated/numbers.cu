@@ -50,6 +50,7 @@ static __global__ void compute(outcome *to, int *count, unsigned x, unsigned y) 
     is(min(3, -4), -4);
     is(max(3u, 4u), 4);
     is(__float_as_int(max(1.5f, -2.0f)), 0x3fc00000);
+    is(__half_as_ushort(__float2half_rn(-0.0f)), 0x8000);
     is(__half_as_ushort(__float2half_rn(65519.0f)), 0x7bff);
     is(__half_as_ushort(__float2half_rn(65520.0f)), 0x7c00);
     is(__half_as_ushort(__float2half_rn(-0x1.8p-24f)), 0x8002);

@@ -30,7 +30,7 @@ template <int fraction, int bias> struct small_float {
         if (x != x) {
             return 0x7fff;
         }
-        int exponent = size > 0 ? std::ilogb(size) : 0;
+        int exponent = size > 0 ? std::ilogb(size) : 1 - bias;
         exponent = exponent < 1 - bias ? 1 - bias : exponent;
         /* In units of the last place; a carry moves on into the exponent. */
         double units = size < HUGE_VAL ? std::nearbyint(std::ldexp(size, fraction - exponent)) : 0;
