@@ -162,6 +162,35 @@ static int evaluate(const struct varve_model *model, bool mock) {
     return code;
 }
 
+/* A text that repeats itself, so that both drafters have something to say. */
+static int write_drafted(const struct varve_model *model) {
+    const struct varve_session_options options = {
+        .context = 32, .window = 8, .threads = 1, .mtp = true};
+    const struct varve_decoder_options drafts = {
+        .draft = VARVE_DRAFT_BOTH, .most = 2, .fixed = true};
+    const int32_t text[] = {5, 6, 7, 8, 5, 6, 7, 8, 9, 9};
+    struct varve_row rows[7];
+    struct varve_session *session;
+    struct varve_decoder *decoder = NULL;
+    int code = varve_session_open(model, &options, &session, &error);
+    if (code != VARVE_OK) {
+        return code;
+    }
+    for (size_t i = 0; i < 7; i++) {
+        rows[i] = (struct varve_row){.token = text[i], .logits = i == 6};
+    }
+    code = varve_session_evaluate(session, rows, 7, VARVE_ADVANCE, NULL, NULL, &error);
+    code = code ? code : varve_decoder_open(session, &drafts, &decoder, &error);
+    code = code ? code : varve_decoder_begin(decoder, text, 7, &error);
+    for (size_t i = 7; code == VARVE_OK && i < 10; i++) {
+        code = varve_decoder_take(decoder, text[i], 5, &error);
+    }
+    code = code ? code : varve_decoder_settle(decoder, &error);
+    varve_decoder_close(decoder);
+    varve_session_close(session);
+    return code;
+}
+
 /* Everything that is kept of a sequence, and its way into a file and back. */
 static int keep(const struct varve_model *model) {
     struct varve_session_options options = {
@@ -220,6 +249,10 @@ static int run_text(void) {
 static int run_cpu(void) {
     return with_model(evaluate_cpu);
 }
+static int run_drafted(void) {
+    return with_model(write_drafted);
+}
+
 static int run_keep(void) {
     return with_model(keep);
 }
@@ -304,6 +337,7 @@ static const struct {
     {"open", open_and_close},       {"plain reads", plain_reads}, {"text", run_text},
     {"conversation", conversation}, {"cpu session", run_cpu},     {"mock session", run_mock},
     {"output", write_output},       {"quantize", quantize},       {"kept state", run_keep},
+    {"drafts", run_drafted},
 };
 
 /* One run with call `at` failing (0: none). Returns a complaint, or NULL. */
