@@ -427,6 +427,8 @@ struct varve_session_options {
     bool no_recordings;    /* a GPU's kernels are started one by one: for tests */
     bool observe;          /* keep inner tensors of the last window for varve_session_observed */
     bool mtp;              /* evaluate the MTP block beside the trunk */
+    bool mtp_q8_0;         /* keep that block's BF16, F16 and F32 matrices as Q8_0: other drafts,
+                            * perhaps, made faster; never another text */
     bool profile;          /* time every step for varve_session_profile */
     size_t profile_events; /* of each thread that a profile keeps, the latest ones */
     /* Host memory for checkpoints of slots and for kept sequences; 0: 1 GiB, taken as it is needed.

@@ -59,10 +59,13 @@ struct drafted {
     size_t bytes, logit_bytes;
 };
 
-static struct drafted draft_with(struct opened *o) {
+static struct drafted draft_with(struct opened *o, const struct varve_session_options *how) {
     struct drafted d;
     struct varve_error error = {0};
-    const struct varve_session_options options = {.context = 80, .threads = 1, .mtp = true};
+    struct varve_session_options options = how ? *how : (struct varve_session_options){0};
+    options.context = 80;
+    options.threads = 1;
+    options.mtp = true;
     struct varve_session *s = open_session(o, &options);
     int32_t tokens[TEXT];
     random_tokens(o, 11, tokens, TEXT);
@@ -73,6 +76,11 @@ static struct drafted draft_with(struct opened *o) {
     assert_int_equal(varve_session_draft(s, 0, 3, STEPS, d.drafts, d.logits, &error), 0);
     varve_session_close(s);
     return d;
+}
+
+static void free_drafted(struct drafted *d) {
+    free(d->state);
+    free(d->logits);
 }
 
 static void a_file_of_its_own_is_the_same_block(void **state) {
@@ -90,12 +98,12 @@ static void a_file_of_its_own_is_the_same_block(void **state) {
         assert_int_equal(both.info.mtp_layers, 1);
         assert_int_equal(both.info.layers, whole.info.layers);
         assert_int_equal(both.info.parameters, whole.info.parameters);
-        struct drafted a = draft_with(&whole), b = draft_with(&both);
+        struct drafted a = draft_with(&whole, NULL), b = draft_with(&both, NULL);
         assert_int_equal(a.bytes, b.bytes);
         assert_memory_equal(a.state, b.state, a.bytes);
         assert_memory_equal(a.drafts, b.drafts, sizeof a.drafts);
         assert_memory_equal(a.logits, b.logits, a.logit_bytes);
-        free(a.state), free(b.state), free(a.logits), free(b.logits);
+        free_drafted(&a), free_drafted(&b);
         close_model(&whole);
         close_model(&both);
     }
@@ -167,11 +175,40 @@ static void an_incomplete_head_is_refused(void **state) {
     free(trunk);
 }
 
+/* Kept as Q8_0, the block is that of a file whose block is in Q8_0, and nothing else changes. */
+static void in_q8_0_as_in_a_file(void **state) {
+    (void)state;
+    const struct varve_quantize_options rules = {.rules = "blk.6.*=Q8_0", .threads = 1};
+    struct varve_error error = {0};
+    struct opened from = open_model(WHOLE);
+    char *coarse = strdup(temporary_file(&folder, "coarse.gguf"));
+    if (varve_quantize(from.file, coarse, &rules, &error) != VARVE_OK) {
+        fail_msg("%s", error.message);
+    }
+    close_model(&from);
+    for (int mock = 0; mock < 2; mock++) {
+        struct opened whole = open_model(WHOLE), file = open_path(coarse, mock);
+        const struct varve_session_options plain = {
+            .device = mock ? VARVE_DEVICE_MOCK : VARVE_DEVICE_CPU, .mtp_q8_0 = true};
+        struct drafted fine = draft_with(&whole, NULL), kept = draft_with(&whole, &plain),
+                       want = draft_with(&file, NULL);
+        assert_int_equal(kept.bytes, want.bytes);
+        assert_memory_equal(kept.state, want.state, kept.bytes);
+        assert_memory_equal(kept.logits, want.logits, kept.logit_bytes);
+        assert_memory_not_equal(kept.logits, fine.logits, kept.logit_bytes);
+        free_drafted(&fine), free_drafted(&kept), free_drafted(&want);
+        close_model(&whole);
+        close_model(&file);
+    }
+    free(coarse);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_of_its_own_is_the_same_block),
         cmocka_unit_test(heads_of_other_kinds_are_refused),
         cmocka_unit_test(an_incomplete_head_is_refused),
+        cmocka_unit_test(in_q8_0_as_in_a_file),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

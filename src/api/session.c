@@ -51,6 +51,7 @@ int vv_translate_options(const struct varve_model *model, const struct varve_ses
         .no_recordings = from->no_recordings,
         .observe = from->observe,
         .mtp = from->mtp,
+        .mtp_q8_0 = from->mtp_q8_0,
         .profile = from->profile,
         .profile_events = from->profile_events,
         .tuning = (const struct vv_tuning *)from->tuning, /* one struct under two names */

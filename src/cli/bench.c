@@ -43,6 +43,7 @@ static const struct {
     {OPTION_accept, OF(DRAFT)},
     {OPTION_draft_max, OF(DRAFT)},
     {OPTION_draft_model, OF(DRAFT)},
+    {OPTION_draft_precision, OF(DRAFT)},
     {OPTION_from, OF(SWEEP)},
     {OPTION_to, OF(SWEEP)},
     {OPTION_step, OF(SWEEP)},

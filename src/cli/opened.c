@@ -129,6 +129,7 @@ struct varve_session_options session_options(const struct arguments *arguments, 
         .all_barriers = choice_of(arguments, OPTION_barriers) == 1,
         .no_recordings = choice_of(arguments, OPTION_graphs) == 1,
         .device = (enum varve_device)choice_of(arguments, OPTION_device),
+        .mtp_q8_0 = choice_of(arguments, OPTION_draft_precision) == 1,
         .mtp = draft_choice(arguments) == VARVE_DRAFT_MTP ||
                draft_choice(arguments) == VARVE_DRAFT_BOTH,
         .isa = choice_of(arguments, OPTION_isa) ? text_of(arguments, OPTION_isa) : NULL,

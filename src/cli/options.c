@@ -17,6 +17,7 @@ const struct command command_table[COMMAND_COUNT] = {
 WORDS(THINKINGS, "on", "off", "hide");
 WORDS(SPECIALS, "all", "user", "none");
 WORDS(DRAFTS, "off", "mtp", "suffix", "both");
+WORDS(DRAFT_PRECISIONS, "file", "q8_0");
 WORDS(LOADS, "map", "read");
 WORDS(MIXES, "q3", "q4", "q8");
 WORDS(NUMAS, "auto", "off", "spread", "node");

@@ -20,10 +20,19 @@ static int cut(char *text, char **words, int *count) {
 }
 
 static int check_own(const struct arguments *own, const char *name) {
-    static const enum option_id settings[] = {
-        OPTION_isa,         OPTION_threads,    OPTION_window,   OPTION_kv,   OPTION_cache_precision,
-        OPTION_index_score, OPTION_tuned,      OPTION_barriers, OPTION_numa, OPTION_draft,
-        OPTION_draft_max,   OPTION_draft_fixed};
+    static const enum option_id settings[] = {OPTION_isa,
+                                              OPTION_threads,
+                                              OPTION_window,
+                                              OPTION_kv,
+                                              OPTION_cache_precision,
+                                              OPTION_index_score,
+                                              OPTION_tuned,
+                                              OPTION_barriers,
+                                              OPTION_numa,
+                                              OPTION_draft,
+                                              OPTION_draft_max,
+                                              OPTION_draft_fixed,
+                                              OPTION_draft_precision};
     for (size_t i = 0; i < own->count; i++) {
         bool known = own->values[i].environment;
         for (size_t k = 0; k < sizeof settings / sizeof *settings; k++) {

@@ -37,6 +37,7 @@ struct vv_weights {
     struct block *blocks;
     struct vv_synthetic *synthetic; /* of a description */
     bool *used;                     /* [tensors of the file] */
+    const char *recoded; /* what names of matrices to keep as Q8_0 begin with; NULL: none */
     uint64_t bytes, values;
     struct vv_error failure;
 };
@@ -59,6 +60,10 @@ int vv_weights_new(const struct vv_gguf *file, struct vv_device *device, struct 
     }
     *out = w;
     return VV_OK;
+}
+
+void vv_weights_recode(struct vv_weights *weights, const char *prefix) {
+    weights->recoded = prefix;
 }
 
 void vv_weights_free(struct vv_weights *weights) {
@@ -381,8 +386,77 @@ static void *pack_to_device(struct vv_weights *w, const struct vv_gguf_tensor *t
     return ok ? at : give_up(w, t, at);
 }
 
+/* The type that a matrix is kept in. */
+static int kept_type(const struct vv_weights *w, const struct vv_gguf_tensor *t) {
+    const struct vv_format *q8 = vv_format(VV_TYPE_Q8_0);
+    bool recodes = w->recoded && strncmp(t->name, w->recoded, strlen(w->recoded)) == 0 &&
+                   t->dimensions > 1 && vv_format(t->type)->arithmetic == VV_ARITHMETIC_FLOAT &&
+                   t->ne[0] % q8->block_values == 0;
+    return recodes ? VV_TYPE_Q8_0 : t->type;
+}
+
+/* The rows of a tensor, whose values are `from`, in the weight's type. */
+static bool encode_rows(struct vv_weights *w, const struct vv_gguf_tensor *t,
+                        const struct vv_weight *to, const uint8_t *from,
+                        float *values /* [width] */, uint8_t *blocks) {
+    const struct vv_format *old = vv_format(t->type), *new = vv_format(to->type);
+    for (size_t r = 0; r < to->rows * to->slices; r++) {
+        old->decode(from + r * to->width * old->block_bytes, values, to->width);
+        if (vv_first_unfit(new, values, to->width) < to->width) {
+            vv_weights_fail(w, VV_ERROR_INVALID,
+                            "%s: row %zu of the tensor \"%s\" has a value that Q8_0 can't hold: "
+                            "leave its precision as it is",
+                            vv_gguf_path(w->file, t->shard), r, t->name);
+            return false;
+        }
+        new->encode(values, blocks + r * to->row_bytes, to->width);
+    }
+    return true;
+}
+
+/* Puts host bytes where kernels can read them, in the device's order. */
+static void *put(struct vv_weights *w, const struct vv_weight *weight, const void *blocks) {
+    const struct vv_layout *layout = w->device->layout;
+    struct vv_weight from = *weight;
+    from.data = blocks;
+    size_t bytes =
+        layout ? layout->bytes(weight) : weight->rows * weight->slices * weight->row_bytes;
+    void *packed = layout ? malloc(bytes) : NULL;
+    void *at = !layout || packed ? allocate(w, bytes) : NULL;
+    if (packed) {
+        layout->pack(&from, packed);
+    }
+    if (at) {
+        w->device->calls->write(w->device, at, packed ? packed : blocks, bytes);
+    }
+    free(packed);
+    return at;
+}
+
+static bool recode(struct vv_weights *w, struct handle *h, const struct vv_gguf_tensor *t) {
+    void *temporary;
+    const void *from = host_bytes(w, t, &temporary);
+    float *values = malloc(h->weight.width * sizeof *values);
+    uint8_t *blocks = malloc(h->weight.rows * h->weight.slices * h->weight.row_bytes);
+    if (from && values && blocks && encode_rows(w, t, &h->weight, from, values, blocks)) {
+        h->owned = put(w, &h->weight, blocks);
+    }
+    h->weight.layout = w->device->layout;
+    h->weight.data = h->owned;
+    free(temporary);
+    free(values);
+    free(blocks);
+    if (!h->owned) {
+        vv_weights_fail(w, VV_ERROR_MEMORY, "no memory for the tensor \"%s\"", t->name);
+    }
+    return h->owned != NULL;
+}
+
 /* Puts the data where kernels can read them. */
 static bool place(struct vv_weights *w, struct handle *h, const struct vv_gguf_tensor *t) {
+    if (h->weight.type != t->type) {
+        return recode(w, h, t);
+    }
     const void *mapped = vv_gguf_tensor_data(w->file, t);
     if (mapped && w->device->shares_host_memory) {
         h->weight.data = mapped;
@@ -413,9 +487,9 @@ static struct vv_weight *handle(struct vv_weights *weights, const struct vv_gguf
     h->next = weights->handles;
     weights->handles = h;
     uint64_t row_bytes = 0;
-    vv_type_bytes(t->type, t->ne[0], &row_bytes);
+    vv_type_bytes(kept_type(weights, t), t->ne[0], &row_bytes);
     h->weight = (struct vv_weight){.name = copy,
-                                   .type = t->type,
+                                   .type = kept_type(weights, t),
                                    .width = (size_t)t->ne[0],
                                    .rows = rows,
                                    .slices = slices,

@@ -40,6 +40,7 @@ struct vv_session {
     struct vv_model_facts facts;
     struct vv_device *device;
     struct vv_weights *weights;
+    char draft_block[32]; /* what its tensors' names begin with */
     void *bound;
     struct vv_state_part *parts;
     struct vv_state_view *views;

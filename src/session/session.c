@@ -1,6 +1,7 @@
 #include "session/session.h"
 #include "session/internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,6 +140,8 @@ static int open_device(struct vv_session *s, struct vv_error *error) {
 static int bind(struct vv_session *s, const struct vv_gguf *file, struct vv_error *error) {
     int code = vv_weights_new(file, s->device, &s->weights, error);
     if (code == VV_OK) {
+        snprintf(s->draft_block, sizeof s->draft_block, "blk.%zu.", s->facts.layers);
+        vv_weights_recode(s->weights, s->options.mtp_q8_0 ? s->draft_block : NULL);
         s->bound = s->family->bind(s->geometry, s->weights);
         code = s->bound ? vv_weights_end(s->weights, error)
                         : vv_fail_memory(error, sizeof *s, "the model's weights");
@@ -242,6 +245,7 @@ int vv_session_measure(const struct vv_gguf *file, const struct vv_family *famil
                        const void *geometry, const struct vv_session_options *options,
                        struct vv_session_bytes *bytes, struct vv_error *error) {
     struct vv_session s = {.family = family, .geometry = geometry, .options = *options};
+    family->facts(geometry, &s.facts);
     struct vv_forward f;
     *bytes = (struct vv_session_bytes){0};
     int code = declare_state(&s, error);

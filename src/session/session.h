@@ -16,7 +16,7 @@ struct vv_session_options {
     int kv_type;
     bool rounded_cache;                   /* as in struct vv_state_options */
     enum vv_index_arithmetic index_score; /* not VV_INDEX_AUTO */
-    bool float_activations, all_barriers, no_recordings, observe, mtp, profile;
+    bool float_activations, all_barriers, no_recordings, observe, mtp, mtp_q8_0, profile;
     size_t profile_events;          /* of each thread that a profile keeps */
     uint64_t keep_bytes;            /* host memory for checkpoints and kept sequences; 0: none */
     uint32_t checkpoint_every;      /* tokens; 0: as far apart as keep_bytes asks for */
