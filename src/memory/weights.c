@@ -386,11 +386,12 @@ static void *pack_to_device(struct vv_weights *w, const struct vv_gguf_tensor *t
     return ok ? at : give_up(w, t, at);
 }
 
-/* The type that a matrix is kept in. */
+/* The type that a matrix is kept in: of one that is made up its own. */
 static int kept_type(const struct vv_weights *w, const struct vv_gguf_tensor *t) {
     const struct vv_format *q8 = vv_format(VV_TYPE_Q8_0);
-    bool recodes = w->recoded && strncmp(t->name, w->recoded, strlen(w->recoded)) == 0 &&
-                   t->dimensions > 1 && vv_format(t->type)->arithmetic == VV_ARITHMETIC_FLOAT &&
+    bool recodes = w->recoded && !w->synthetic &&
+                   strncmp(t->name, w->recoded, strlen(w->recoded)) == 0 && t->dimensions > 1 &&
+                   vv_format(t->type)->arithmetic == VV_ARITHMETIC_FLOAT &&
                    t->ne[0] % q8->block_values == 0;
     return recodes ? VV_TYPE_Q8_0 : t->type;
 }
