@@ -177,6 +177,19 @@ static void ways_are_measured(void **state) {
     command_free(&r);
 }
 
+/* Of a model that is described alone. */
+static void without_weights(void **state) {
+    (void)state;
+    struct command_result r = varve("bench", "draft", "--geometry", ODD, "-t", "1", "--gen", "8",
+                                    "--rounds", "1", "--accept", "0.5", "--csv");
+    if (r.code != 0) {
+        fail_msg("%s", r.err);
+    }
+    assert_non_null(strstr(r.out, "\n0.5,mtp 2,"));
+    assert_non_null(strstr(r.err, "weights"));
+    command_free(&r);
+}
+
 static void forms_of_the_table(void **state) {
     (void)state;
     struct command_result r = varve(LITTLE, "--accept", "0.5");
@@ -210,10 +223,15 @@ static void refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts_are_equal),       cmocka_unit_test(ends_are_equal),
-        cmocka_unit_test(chats_are_equal),       cmocka_unit_test(figures_are_told),
-        cmocka_unit_test(two_ways_side_by_side), cmocka_unit_test(ways_are_measured),
-        cmocka_unit_test(forms_of_the_table),    cmocka_unit_test(refusals),
+        cmocka_unit_test(texts_are_equal),
+        cmocka_unit_test(ends_are_equal),
+        cmocka_unit_test(chats_are_equal),
+        cmocka_unit_test(figures_are_told),
+        cmocka_unit_test(two_ways_side_by_side),
+        cmocka_unit_test(ways_are_measured),
+        cmocka_unit_test(without_weights),
+        cmocka_unit_test(forms_of_the_table),
+        cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -146,6 +146,20 @@ static void assert_complete(const struct vv_gguf *g, size_t layers) {
     family->close(geometry);
 }
 
+static void with_its_draft_block(void **state) {
+    (void)state;
+    struct vv_gguf *g, *without = named("q4");
+    struct vv_error error;
+    assert_int_equal(vv_geometry_named("qwen3.8-flash-next-mtp", "q4", &g, &error), VV_OK);
+    assert_complete(g, 48);
+    /* A layer with attention has 26 tensors, and six of its own (docs/spec/qwen4exp.md, 3.2, 3.3).
+     */
+    assert_int_equal(vv_gguf_tensor_count(g), vv_gguf_tensor_count(without) + 26 + 6);
+    assert_true(vv_gguf_has(g, "qwen4exp.nextn_predict_layers"));
+    vv_gguf_close(without);
+    vv_gguf_close(g);
+}
+
 static struct vv_gguf *part_of(const struct vv_gguf *whole, uint32_t layers, uint64_t room) {
     const struct vv_geometry_part part = {layers, room};
     struct vv_gguf *g;
@@ -297,6 +311,7 @@ static void a_made_up_model_runs(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(with_its_draft_block),
         cmocka_unit_test(weights_have_the_size_asked_for),
         cmocka_unit_test(matrices_are_the_same_however_cut),
         cmocka_unit_test(a_description_has_no_data),

@@ -158,20 +158,36 @@ static void on_result(void *context, const struct varve_bench_draft_result *resu
     }
 }
 
+static uint32_t depth_of(const struct arguments *arguments) {
+    uint32_t depths[LIST_MOST];
+    return given(arguments, OPTION_depth) && list_of(arguments, OPTION_depth, depths) ? depths[0]
+                                                                                      : 0;
+}
+
+static uint32_t tokens_of(const struct arguments *arguments) {
+    return given(arguments, OPTION_generate) ? (uint32_t)integer_of(arguments, OPTION_generate)
+                                             : TOKENS_USUAL;
+}
+
+/* What the session of the measurement takes. */
+static size_t plan(const struct arguments *arguments, const struct opened *opened,
+                   struct varve_plan_line *lines, size_t room) {
+    struct varve_session_options session = session_options(arguments, 0);
+    session.window = VARVE_DRAFTS_MAX + 1;
+    session.context = depth_of(arguments) + tokens_of(arguments) + session.window + 1;
+    session.mtp = opened->info.mtp_layers > 0;
+    return varve_session_plan(opened->model, &session, lines, room);
+}
+
 static int measure(const struct arguments *arguments, const struct opened *opened,
                    struct report *report) {
-    uint32_t depths[LIST_MOST];
     double accept[ACCEPT_MOST];
     struct varve_error error;
     struct varve_session_options session = session_options(arguments, 0);
     struct varve_bench_draft_options options = {
         .accept = accept,
-        .depth = given(arguments, OPTION_depth) && list_of(arguments, OPTION_depth, depths)
-                     ? depths[0]
-                     : 0,
-        .tokens = given(arguments, OPTION_generate)
-                      ? (uint32_t)integer_of(arguments, OPTION_generate)
-                      : TOKENS_USUAL,
+        .depth = depth_of(arguments),
+        .tokens = tokens_of(arguments),
         .most = (uint32_t)integer_of(arguments, OPTION_draft_max),
         .rounds = (uint32_t)integer_of(arguments, OPTION_rounds),
         .seed = given(arguments, OPTION_seed) ? (uint64_t)integer_of(arguments, OPTION_seed) : 1,
@@ -199,7 +215,8 @@ int bench_draft(const struct arguments *arguments) {
         return fail_use("--csv, --json and --svg are three forms of one table: choose one");
     }
     interrupt_gently();
-    int code = open_model(arguments, &opened);
+    int code = bench_is_synthetic(arguments) ? bench_open_synthetic(arguments, 0, plan, &opened)
+                                             : open_model(arguments, &opened);
     code = code == EXIT_DONE ? measure(arguments, &opened, &report) : code;
     if (code == EXIT_DONE && json) {
         code = write_json(&report);

@@ -12,7 +12,8 @@ enum { KEY_MOST = 100, HEADS_MOST = 64 };
 static const struct {
     const char *name;
     int (*declare)(struct vv_gguf_writer *w, const char *types, struct vv_error *error);
-} released[] = {{"qwen3.8-flash-next", vv_geometry_qwen4exp}};
+} released[] = {{"qwen3.8-flash-next", vv_geometry_qwen4exp},
+                {"qwen3.8-flash-next-mtp", vv_geometry_qwen4exp_mtp}};
 enum { RELEASED = sizeof released / sizeof *released };
 
 static size_t find(const char *name) {

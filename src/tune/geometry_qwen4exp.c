@@ -164,8 +164,19 @@ static const struct tensor of_layer[] = {
     {0},
 };
 
+static const struct tensor of_drafts[] = {
+    {"nextn.eh_proj.weight", DENSE, {2 * WIDTH, WIDTH}},
+    {"nextn.enorm.weight", FLOAT, {WIDTH}},
+    {"nextn.hnorm.weight", FLOAT, {WIDE}},
+    {"nextn.hc_head_norm.weight", FLOAT, {WIDE}},
+    {"nextn.hc_head_down.weight", DENSE, {WIDE, RANK}},
+    {"nextn.hc_head_up.weight", DENSE, {RANK, WIDE}},
+    {0},
+};
+
+/* The draft block, behind all layers, does. */
 static bool attends(int layer) {
-    return (layer + 1) % ATTEND_EVERY == 0;
+    return (layer + 1) % ATTEND_EVERY == 0 || layer == LAYERS;
 }
 
 /* A type whose blocks don't fill the rows is stood in for, as quantisers do. */
@@ -196,9 +207,10 @@ static int add(struct vv_gguf_writer *w, const struct mix *mix, const struct ten
     return code;
 }
 
-static int add_tensors(struct vv_gguf_writer *w, const struct mix *mix, struct vv_error *error) {
+static int add_tensors(struct vv_gguf_writer *w, const struct mix *mix, bool drafts,
+                       struct vv_error *error) {
     int code = add(w, mix, of_model, -1, error);
-    for (int i = 0; code == VV_OK && i < LAYERS; i++) {
+    for (int i = 0; code == VV_OK && i < LAYERS + drafts; i++) {
         if (i == NGRAM_LAYER) {
             code = add(w, mix, of_ngram_layer, i, error);
         }
@@ -206,7 +218,7 @@ static int add_tensors(struct vv_gguf_writer *w, const struct mix *mix, struct v
             code == VV_OK ? add(w, mix, attends(i) ? of_attention : of_delta_net, i, error) : code;
         code = code == VV_OK ? add(w, mix, of_layer, i, error) : code;
     }
-    return code;
+    return code == VV_OK && drafts ? add(w, mix, of_drafts, LAYERS, error) : code;
 }
 
 /* ---- metadata ---- */
@@ -215,7 +227,6 @@ static const struct {
     const char *key;
     uint32_t value;
 } numbers[] = {
-    {"block_count", LAYERS},
     {"context_length", 262144},
     {"embedding_length", WIDTH},
     {"hyper_connection.count", STREAMS},
@@ -251,11 +262,11 @@ static const uint64_t head_rows[NGRAM_HEADS] = {
     20000081, 20000093, 20000107, 20000147, 20000153, 20000159, 20000161, 20000171};
 static const uint64_t multipliers[] = {23703573157769, 20109073645365, 8052911324071};
 
-static int add_arrays(struct vv_gguf_writer *w, struct vv_error *error) {
+static int add_arrays(struct vv_gguf_writer *w, bool drafts, struct vv_error *error) {
     static const uint32_t ngram_layer = NGRAM_LAYER;
-    uint32_t ratio[LAYERS] = {0};
+    uint32_t ratio[LAYERS + 1] = {0};
     uint64_t offset[NGRAM_HEADS] = {0};
-    for (int i = 0; i < LAYERS; i++) {
+    for (int i = 0; i <= LAYERS; i++) {
         ratio[i] = attends(i) ? 4 : 0;
     }
     for (unsigned k = 1; k < NGRAM_HEADS; k++) {
@@ -267,7 +278,7 @@ static int add_arrays(struct vv_gguf_writer *w, struct vv_error *error) {
         const void *values;
         uint64_t count;
     } arrays[] = {
-        {"qwen4exp.attention.compress_ratios", VV_GGUF_U32, ratio, LAYERS},
+        {"qwen4exp.attention.compress_ratios", VV_GGUF_U32, ratio, LAYERS + drafts},
         {"qwen4exp.ple.layers", VV_GGUF_U32, &ngram_layer, 1},
         {"qwen4exp.ple.layer_multipliers", VV_GGUF_U64, multipliers, 3},
         {"qwen4exp.ple.head_offsets", VV_GGUF_U64, offset, NGRAM_HEADS},
@@ -281,7 +292,8 @@ static int add_arrays(struct vv_gguf_writer *w, struct vv_error *error) {
     return code;
 }
 
-static int add_keys(struct vv_gguf_writer *w, const char *types, struct vv_error *error) {
+static int add_keys(struct vv_gguf_writer *w, const char *types, bool drafts,
+                    struct vv_error *error) {
     char key[100], name[100];
     snprintf(name, sizeof name, "Qwen3.8-Flash-Next, %s, random weights", types);
     int code =
@@ -289,6 +301,11 @@ static int add_keys(struct vv_gguf_writer *w, const char *types, struct vv_error
     code = code == VV_OK ? vv_gguf_writer_string(w, "general.name",
                                                  (struct vv_string){name, strlen(name)}, error)
                          : code;
+    code = code == VV_OK ? vv_gguf_writer_u32(w, "qwen4exp.block_count", LAYERS + drafts, error)
+                         : code;
+    code = code == VV_OK && drafts
+               ? vv_gguf_writer_u32(w, "qwen4exp.nextn_predict_layers", 1, error)
+               : code;
     for (size_t i = 0; code == VV_OK && i < sizeof numbers / sizeof *numbers; i++) {
         snprintf(key, sizeof key, "qwen4exp.%s", numbers[i].key);
         code = vv_gguf_writer_u32(w, key, numbers[i].value, error);
@@ -297,11 +314,20 @@ static int add_keys(struct vv_gguf_writer *w, const char *types, struct vv_error
                ? vv_gguf_writer_f32(w, "qwen4exp.attention.layer_norm_rms_epsilon", 1e-6f, error)
                : code;
     code = code == VV_OK ? vv_gguf_writer_f32(w, "qwen4exp.rope.freq_base", 1e7f, error) : code;
-    return code == VV_OK ? add_arrays(w, error) : code;
+    return code == VV_OK ? add_arrays(w, drafts, error) : code;
+}
+
+static int add_all(struct vv_gguf_writer *w, const char *types, bool drafts,
+                   struct vv_error *error) {
+    const struct mix *mix = mix_of(types, error);
+    int code = mix ? add_keys(w, types, drafts, error) : error->code;
+    return code == VV_OK ? add_tensors(w, mix, drafts, error) : code;
 }
 
 int vv_geometry_qwen4exp(struct vv_gguf_writer *w, const char *types, struct vv_error *error) {
-    const struct mix *mix = mix_of(types, error);
-    int code = mix ? add_keys(w, types, error) : error->code;
-    return code == VV_OK ? add_tensors(w, mix, error) : code;
+    return add_all(w, types, false, error);
+}
+
+int vv_geometry_qwen4exp_mtp(struct vv_gguf_writer *w, const char *types, struct vv_error *error) {
+    return add_all(w, types, true, error);
 }
