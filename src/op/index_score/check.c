@@ -229,7 +229,8 @@ static void compare_with_oracle(struct vv_check *check, const struct vv_index_sc
 
 static void check_case(struct vv_check *check, int32_t rows, int32_t sequences, int32_t first,
                        const struct shape *s) {
-    struct vv_index_score *a = new_score(check, rows, sequences, first, s, 2);
+    /* steps of a vector up to 4 or 16 times as large as others */
+    struct vv_index_score *a = new_score(check, rows, sequences, first, s, 1 + rows % 2);
     size_t n = (size_t)rows * a->stride;
     float *before = vv_check_floats(check, n);
     memcpy(before, a->score, n * sizeof *before);
@@ -251,9 +252,10 @@ static void check_sizes(struct vv_check *check, struct shape s) {
     static const struct {
         size_t heads, width, ratio, keep;
     } sizes[] = {
-        {1, 1, 1, 1},    {1, 16, 4, 2},   {2, 15, 4, 3},   {3, 33, 3, 2},   {4, 64, 4, 8},
-        {4, 127, 4, 2},  {4, 128, 4, 16}, {4, 129, 3, 16}, {2, 160, 4, 16}, {5, 300, 4, 12},
-        {4, 128, 2, 32}, {9, 512, 4, 2},  {6, 96, 4, 3},   {11, 32, 4, 7},
+        {1, 1, 1, 1},    {1, 16, 4, 2},   {2, 15, 4, 3},   {3, 33, 3, 2},
+        {4, 64, 4, 8},   {4, 127, 4, 2},  {4, 128, 4, 16}, {4, 129, 3, 16},
+        {2, 160, 4, 16}, {5, 300, 4, 12}, {4, 128, 2, 32}, {9, 512, 4, 2},
+        {6, 96, 4, 3},   {11, 32, 4, 7},  {20, 64, 4, 5},  {67, 64, 4, 40},
     };
     static const int32_t firsts[] = {0, 3, 60, 127, 251, 252, 255, 256, 259, 516};
     bool packed = s.q_type == VV_TYPE_MXFP4 || s.key_type == VV_TYPE_MXFP4;
@@ -320,6 +322,30 @@ static void check_steps(struct vv_check *check) {
     }
 }
 
+/* Steps that are near each other, and all of them far from 1; weights that are, too. */
+static void check_distant_steps(struct vv_check *check) {
+    const struct shape s = {
+        &vv_index_score_integer, VV_TYPE_MXFP4, VV_TYPE_MXFP4, true, 20, 128, 4, 16};
+    for (int by = -50; by <= 46; by += 4) {
+        struct vv_index_score *a = new_score(check, 2, 1, 300, &s, 1);
+        uint8_t *q = (uint8_t *)(uintptr_t)a->q;
+        float *weight = (float *)(uintptr_t)a->weight;
+        for (size_t i = 0; i < 2 * s.heads * 4; i++) {
+            q[17 * i] = (uint8_t)(q[17 * i] + by);
+        }
+        for (int64_t b = 0; b < 75; b++) {
+            uint8_t *key = vv_state_at(&a->pooled, 0, b);
+            for (size_t i = 0; i < 4; i++) {
+                key[17 * i] = (uint8_t)(key[17 * i] + by);
+            }
+        }
+        weight[3] *= by % 8 ? 1e-30f : 1;
+        weight[5] = 0;
+        vv_check_variants(check, s.operation, a, "steps near 2^%d", by);
+        vv_check_reset(check);
+    }
+}
+
 /* Codes that reach the largest sums: |dot| = 4,608 in every block. */
 static void check_largest(struct vv_check *check) {
     const struct shape s = {
@@ -357,5 +383,6 @@ void vv_index_score_check(struct vv_check *check) {
     check_extremes(check, &vv_index_score);
     check_extremes(check, &vv_index_score_half);
     check_steps(check);
+    check_distant_steps(check);
     check_largest(check);
 }

@@ -22,6 +22,26 @@ static inline float vv_index_positive(float z) {
     return z < 0.0f ? 0.0f : z;
 }
 
+/* Scores blocks `first` … `first + count - 1` of a row, at most VV_INDEX_CHUNK. `work` is whatever
+ * the caller of vv_index_units keeps from one unit to the next. */
+typedef void vv_index_unit(const struct vv_index_score *a, size_t row, size_t first, size_t count,
+                           void *work);
+
+/* Calls `score` for units begin … end - 1. */
+static inline int vv_index_units(const struct vv_index_score *a, size_t begin, size_t end,
+                                 vv_index_unit *score, void *work) {
+    size_t rows = vv_rows(a->rows);
+    for (size_t unit = begin; unit < end; unit++) {
+        size_t row = unit % rows, first = unit / rows * VV_INDEX_CHUNK;
+        size_t blocks = vv_index_blocks(a, row);
+        if (first < blocks) {
+            size_t left = blocks - first;
+            score(a, row, first, left < VV_INDEX_CHUNK ? left : VV_INDEX_CHUNK, work);
+        }
+    }
+    return VV_OK;
+}
+
 int vv_index_score_reference(const void *args, size_t begin, size_t end);
 int vv_index_score_portable(const void *args, size_t begin, size_t end);
 int vv_index_score_portable_avx2(const void *args, size_t begin, size_t end);
@@ -37,6 +57,7 @@ int vv_index_score_integer_portable(const void *args, size_t begin, size_t end);
 int vv_index_score_integer_avx2(const void *args, size_t begin, size_t end);
 int vv_index_score_integer_avxvnni(const void *args, size_t begin, size_t end);
 int vv_index_score_integer_avx512vnni(const void *args, size_t begin, size_t end);
+int vv_index_score_integer_amx(const void *args, size_t begin, size_t end);
 int vv_index_score_integer_neon(const void *args, size_t begin, size_t end);
 int vv_index_score_integer_dotprod(const void *args, size_t begin, size_t end);
 

@@ -33,6 +33,10 @@ struct query {
     float step[BLOCKS_MAX];
 };
 
+static inline const uint8_t *query_of(const struct vv_index_score *a, size_t row, size_t head) {
+    return (const uint8_t *)a->q + (row * a->heads + head) * (a->width / BLOCK * BLOCK_BYTES);
+}
+
 static inline float step_of(const uint8_t *block) {
     uint32_t e = block[0]; /* 2^-128 and 2^-127 are denormal */
     return vv_from_bits(e < 2 ? 0x00200000u << e : (e - 1) << 23);
@@ -52,9 +56,9 @@ static inline vv_bytes16 look_up(vv_bytes16 table, vv_bytes16 at) {
 #endif
 }
 
-/* Doubled values, plus `bias`, of a block's 32 codes in their order. */
-static inline void unpack(const uint8_t *block, int bias, uint8_t *to) {
-    vv_bytes16 n = vv_load_bytes(block + 1), table = vv_load_bytes(vv_e2m1_doubled) + (uint8_t)bias;
+/* What the table has for a block's 32 codes, in their order. */
+static inline void unpack(const uint8_t *block, vv_bytes16 table, uint8_t *to) {
+    vv_bytes16 n = vv_load_bytes(block + 1);
     vv_bytes16 low = look_up(table, n & 15), high = look_up(table, n >> 4);
     memcpy(to, &low, sizeof low);
     memcpy(to + sizeof low, &high, sizeof high);
@@ -63,10 +67,10 @@ static inline void unpack(const uint8_t *block, int bias, uint8_t *to) {
 /* The sum of the doubled values of a block's codes, where there is a bias. */
 static inline int32_t sum_of(const uint8_t *block) {
 #ifdef __SSSE3__
-    vv_bytes16 n = vv_load_bytes(block + 1), table = vv_load_bytes(vv_e2m1_doubled) + 12;
+    vv_bytes16 n = vv_load_bytes(block + 1), table = vv_load_bytes(vv_e2m1_doubled) + BIAS;
     vv_bytes16 both = look_up(table, n & 15) + look_up(table, n >> 4);
     __m128i halves = _mm_sad_epu8((__m128i)both, _mm_setzero_si128());
-    return _mm_cvtsi128_si32(halves) + _mm_extract_epi16(halves, 4) - 32 * 12;
+    return _mm_cvtsi128_si32(halves) + _mm_extract_epi16(halves, 4) - 32 * BIAS;
 #else
     (void)block;
     return 0; /* no bias here */
@@ -80,7 +84,7 @@ static void put_key(const struct vv_index_score *a, const uint8_t *key, size_t g
     for (size_t b = 0; b < blocks; b++) {
         size_t block = (group * blocks + b) * VV_WIDTH;
         uint8_t code[BLOCK];
-        unpack(key + b * BLOCK_BYTES, 0, code);
+        unpack(key + b * BLOCK_BYTES, vv_load_bytes(vv_e2m1_doubled), code);
         t->steps[block + lane] = step_of(key + b * BLOCK_BYTES);
         t->bias[block + lane] = BIAS ? -BIAS * sum_of(key + b * BLOCK_BYTES) : 0;
         for (size_t i = 0; i < BLOCK / 4; i++) {
@@ -106,7 +110,7 @@ static void fill(const struct vv_index_score *a, int32_t slot, size_t first, siz
 
 static void prepare(const struct vv_index_score *a, const uint8_t *q, struct query *to) {
     for (size_t b = 0; b < a->width / BLOCK; b++) {
-        unpack(q + b * BLOCK_BYTES, BIAS, to->codes + b * BLOCK);
+        unpack(q + b * BLOCK_BYTES, vv_load_bytes(vv_e2m1_doubled) + BIAS, to->codes + b * BLOCK);
         to->step[b] = step_of(q + b * BLOCK_BYTES);
     }
 }
@@ -184,7 +188,7 @@ static void score_tile(const struct vv_index_score *a, size_t row, size_t count,
         struct query q[HEADS];
         size_t heads = a->heads - h < HEADS ? a->heads - h : HEADS;
         for (size_t i = 0; i < HEADS; i++) { /* heads beyond the last one aren't added */
-            prepare(a, vv_index_query(a, row, i < heads ? h + i : h), &q[i]);
+            prepare(a, query_of(a, row, i < heads ? h + i : h), &q[i]);
         }
         add_heads(a, q, a->weight ? a->weight + row * a->heads + h : NULL, heads, t, sum);
     }
@@ -193,19 +197,8 @@ static void score_tile(const struct vv_index_score *a, size_t row, size_t count,
     }
 }
 
-static int score(const void *args, size_t begin_unit, size_t end_unit) {
-    const struct vv_index_score *a = args;
-    struct tile t;
-    size_t rows = vv_rows(a->rows);
-    t.count = 0;
-    for (size_t unit = begin_unit; unit < end_unit; unit++) {
-        size_t row = unit % rows, first = unit / rows * VV_INDEX_CHUNK;
-        size_t blocks = vv_index_blocks(a, row);
-        if (first < blocks) {
-            size_t count = blocks - first < VV_INDEX_CHUNK ? blocks - first : VV_INDEX_CHUNK;
-            fill(a, a->window->slot[row], first, count, &t);
-            score_tile(a, row, count, &t);
-        }
-    }
-    return VV_OK;
+static void score_unit(const struct vv_index_score *a, size_t row, size_t first, size_t count,
+                       void *tile) {
+    fill(a, a->window->slot[row], first, count, tile);
+    score_tile(a, row, count, tile);
 }

@@ -103,36 +103,35 @@ static void score_tile(const struct vv_index_score *a, size_t row, const struct 
 }
 
 /* All of a unit's blocks, as many at a time as have room. */
-static void score_chunk(const struct vv_index_score *a, size_t row, size_t first, size_t end,
-                        bool half, struct tile *t) {
+static inline void score_unit(const struct vv_index_score *a, size_t row, size_t first,
+                              size_t count, bool half, struct tile *t) {
     size_t room = KEY_FLOATS / a->width;
     room = room < VV_INDEX_CHUNK ? room : VV_INDEX_CHUNK;
-    for (size_t b = first; b < end; b += room) {
-        size_t count = end - b < room ? end - b : room;
-        fill(a, a->window->slot[row], b, count, half, t);
-        score_tile(a, row, t, count, half);
+    for (size_t b = 0; b < count; b += room) {
+        size_t n = count - b < room ? count - b : room;
+        fill(a, a->window->slot[row], first + b, n, half, t);
+        score_tile(a, row, t, n, half);
     }
 }
 
-static int score(const struct vv_index_score *a, size_t begin, size_t end, bool half) {
-    struct tile t;
-    t.count = 0;
-    size_t rows = vv_rows(a->rows);
-    for (size_t unit = begin; unit < end; unit++) {
-        size_t row = unit % rows, first = unit / rows * VV_INDEX_CHUNK;
-        size_t blocks = vv_index_blocks(a, row);
-        if (first < blocks) {
-            size_t last = blocks - first < VV_INDEX_CHUNK ? blocks : first + VV_INDEX_CHUNK;
-            score_chunk(a, row, first, last, half, &t);
-        }
-    }
-    return VV_OK;
+static void score_floats(const struct vv_index_score *a, size_t row, size_t first, size_t count,
+                         void *tile) {
+    score_unit(a, row, first, count, false, tile);
+}
+
+static void score_halves(const struct vv_index_score *a, size_t row, size_t first, size_t count,
+                         void *tile) {
+    score_unit(a, row, first, count, true, tile);
 }
 
 int VV_ISA(vv_index_score_portable)(const void *args, size_t begin, size_t end) {
-    return score(args, begin, end, false);
+    struct tile t;
+    t.count = 0;
+    return vv_index_units(args, begin, end, score_floats, &t);
 }
 
 int VV_ISA(vv_index_score_half_portable)(const void *args, size_t begin, size_t end) {
-    return score(args, begin, end, true);
+    struct tile t;
+    t.count = 0;
+    return vv_index_units(args, begin, end, score_halves, &t);
 }

@@ -69,6 +69,8 @@ static const struct vv_variant integer_variants[] = {
      vv_index_score_integer_avxvnni},
     {"index_score_integer/avx512vnni", VV_CPU_AVX512 | VV_CPU_AVX512_VNNI, true, NULL, NULL,
      vv_index_score_integer_avx512vnni},
+    {"index_score_integer/amx", VV_CPU_AVX512 | VV_CPU_AVX512_VNNI | VV_CPU_AMX_INT8, true, NULL,
+     NULL, vv_index_score_integer_amx},
 #elif defined(__aarch64__)
     {"index_score_integer/neon", VV_CPU_NEON, true, NULL, NULL, vv_index_score_integer_neon},
     {"index_score_integer/dotprod", VV_CPU_NEON | VV_CPU_DOTPROD, true, NULL, NULL,

@@ -18,5 +18,7 @@ static inline vv_vector finish(sums s) {
 #include "op/index_score/lanes.h"
 
 int vv_index_score_integer_avxvnni(const void *args, size_t begin_unit, size_t end_unit) {
-    return score(args, begin_unit, end_unit);
+    struct tile t;
+    t.count = 0;
+    return vv_index_units(args, begin_unit, end_unit, score_unit, &t);
 }
