@@ -450,6 +450,55 @@ static void c079_c080_interrupted_anywhere(void **state) {
     close_bench(&b);
 }
 
+/* Checkpoints lie where tokens were accepted, never within drafts: a sequence that is taken back
+ * has the state of a plain one of that length, the draft block's too, which drafts as it would
+ * there. */
+static void c077_c078_taken_back_to_a_checkpoint(void **state) {
+    (void)state;
+    enum { EVERY = 5, STEPS = 4 };
+    struct bench b;
+    struct varve_error error = {0};
+    open_bench(&b, tiny, 1);
+    const struct varve_session_options options = {.context = CONTEXT,
+                                                  .threads = 1,
+                                                  .mtp = true,
+                                                  .checkpoint_every = EVERY,
+                                                  .keep_bytes = 1u << 30};
+    varve_session_close(b.drafted);
+    b.drafted = open_session(&b.o, &options);
+    set_prompt(&b, 3);
+    b.wanted = 50;
+    write_plainly(&b);
+    for (unsigned way = 0; way < 4; way++) {
+        assert_true(write_drafted(&b, &ways[way], NONE).equal);
+        size_t rewound = 0;
+        for (size_t length = b.want.count - 1; length > b.prompt.count; length -= 9) {
+            int32_t drafts[2][STEPS];
+            size_t bytes[2];
+            assert_int_equal(varve_session_truncate(b.drafted, 0, length, &error), 0);
+            size_t held = varve_session_length(b.drafted, 0);
+            assert_true(held > 0 && held <= length && length - held < EVERY + 2 * STEPS + 1);
+            varve_session_clear(b.plain, 0);
+            read_tokens(b.plain, b.want.at, held);
+            void *taken = state_of(b.drafted, 0, &bytes[0]),
+                 *fresh = state_of(b.plain, 0, &bytes[1]);
+            assert_int_equal(bytes[0], bytes[1]);
+            assert_memory_equal(taken, fresh, bytes[0]);
+            free(taken);
+            free(fresh);
+            for (int i = 0; i < 2; i++) {
+                assert_int_equal(varve_session_draft(i ? b.plain : b.drafted, 0, b.want.at[held],
+                                                     STEPS, drafts[i], NULL, &error),
+                                 0);
+            }
+            assert_memory_equal(drafts[0], drafts[1], sizeof drafts[0]);
+            rewound++;
+        }
+        assert_true(rewound >= 4);
+    }
+    close_bench(&b);
+}
+
 /* A bias of minus infinity bans a token that is drafted, plus infinity forces one that is not. */
 static void c083_biases(void **state) {
     (void)state;
@@ -519,6 +568,7 @@ int main(int count, char **arguments) {
         cmocka_unit_test(up_to_the_end_of_the_context),
         cmocka_unit_test(catching_up_leaves_what_drafts_read),
         cmocka_unit_test(c079_c080_interrupted_anywhere),
+        cmocka_unit_test(c077_c078_taken_back_to_a_checkpoint),
         cmocka_unit_test(c083_biases),
         cmocka_unit_test(refusals),
     };
