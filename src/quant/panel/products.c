@@ -126,7 +126,7 @@ static void other_products(const struct vv_panel_kernel *kernel, const struct vv
     struct vv_planes from = *x; /* from_row is its first row */
     size_t values = from_row * x->width, segments = vv_plane_scales(x->width, VV_COARSE_UNIT);
     from.x = x->x + values;
-    if (vv_format(w->type)->arithmetic == VV_ARITHMETIC_FLOAT && rows > 1 && kernel->floats) {
+    if (vv_format(w->type)->arithmetic == VV_ARITHMETIC_FLOAT && kernel->floats) {
         kernel->floats(w, slice, first, count, from.x, rows, y, y_row);
         return;
     }

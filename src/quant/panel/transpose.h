@@ -9,7 +9,8 @@
 #include <arm_neon.h>
 #endif
 
-/* to[i], lane r = bytes at + 4i .. at + 4i + 3 of row r, i = 0 .. 3 */
+/* to[i], lane r = bytes at + 4i .. at + 4i + 3 of row r, i = 0 .. 3. What isn't used of it isn't
+ * computed, so this is also the way to four bytes of each row, or two. */
 #ifdef __AVX512F__
 
 VV_INLINE __m512i vv_quarter_rows(const uint8_t *const *g, size_t at, int r) {
@@ -65,15 +66,6 @@ VV_INLINE void vv_turn(const uint8_t *const *g, size_t at, vv_lanes *to /* [4] *
 
 #endif
 
-/* Lane r = the four bytes at `at` of row r. */
-VV_INLINE void vv_turn_32(const uint8_t *const *g, size_t at, vv_lanes *to) {
-    uint32_t v[VV_WIDTH];
-    for (int r = 0; r < VV_WIDTH; r++) {
-        memcpy(&v[r], g[r] + at, sizeof v[r]);
-    }
-    memcpy(to, v, sizeof *to);
-}
-
 /* The low halves of lanes as floats. */
 VV_INLINE void vv_halves_of(const vv_lanes *v, vv_float_lanes *to) {
 #ifdef __AVX512F__
@@ -88,29 +80,10 @@ VV_INLINE void vv_halves_of(const vv_lanes *v, vv_float_lanes *to) {
 #endif
 }
 
-/* Halves as floats: those at `at` of each row, and those after them. */
-VV_INLINE void vv_turn_two_halves(const uint8_t *const *g, size_t at, vv_float_lanes *first,
-                                  vv_float_lanes *second) {
-    vv_lanes v;
-    vv_turn_32(g, at, &v);
-    vv_halves_of(&v, first);
-    v >>= 16;
-    vv_halves_of(&v, second);
-}
-
-/* Halves as floats: those at `at` of each row, after which a block goes on … */
-VV_INLINE void vv_turn_halves(const uint8_t *const *g, size_t at, vv_float_lanes *to) {
-    vv_lanes v;
-    vv_turn_32(g, at, &v);
-    vv_halves_of(&v, to);
-}
-
-/* … or with which it ends. */
-VV_INLINE void vv_turn_last_halves(const uint8_t *const *g, size_t at, vv_float_lanes *to) {
-    vv_lanes v;
-    vv_turn_32(g, at - 2, &v);
-    v >>= 16;
-    vv_halves_of(&v, to);
+/* The high ones. */
+VV_INLINE void vv_high_halves_of(const vv_lanes *v, vv_float_lanes *to) {
+    vv_lanes high = *v >> 16;
+    vv_halves_of(&high, to);
 }
 
 /* Each byte b of v, 0 .. 15, becomes table[b]. */

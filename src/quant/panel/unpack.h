@@ -23,9 +23,8 @@ VV_INLINE void vv_panel_nibbles(const uint8_t *const *g, size_t at, vv_lanes *w 
 }
 
 /* Bit i of a 32-bit word becomes 16 in value i. */
-VV_INLINE void vv_panel_fifths(const uint8_t *const *g, size_t at, vv_lanes *w /* [8] */) {
-    vv_lanes bits;
-    vv_turn_32(g, at, &bits);
+VV_INLINE void vv_panel_fifths(const vv_lanes *word, vv_lanes *w /* [8] */) {
+    vv_lanes bits = *word;
     for (int i = 0; i < 8; i++) {
 #ifdef __AVX512F__
         const __m512i spread = _mm512_set_epi32(
@@ -48,35 +47,47 @@ VV_INLINE void vv_panel_fifths(const uint8_t *const *g, size_t at, vv_lanes *w /
 }
 
 VV_INLINE void vv_panel_q4_0(const uint8_t *const *g, size_t at, int part, struct vv_strip *to) {
+    vv_lanes head[4];
     vv_panel_nibbles(g, at + 2, to->w + 8 * part);
-    vv_turn_halves(g, at, &to->d[part]);
+    vv_turn(g, at, head);
+    vv_halves_of(&head[0], &to->d[part]);
 }
 
 VV_INLINE void vv_panel_q4_1(const uint8_t *const *g, size_t at, int part, struct vv_strip *to) {
+    vv_lanes head[4];
     vv_panel_nibbles(g, at + 4, to->w + 8 * part);
-    vv_turn_two_halves(g, at, &to->d[part], &to->m[part]);
+    vv_turn(g, at, head);
+    vv_halves_of(&head[0], &to->d[part]);
+    vv_high_halves_of(&head[0], &to->m[part]);
 }
 
 VV_INLINE void vv_panel_q5_0(const uint8_t *const *g, size_t at, int part, struct vv_strip *to) {
+    vv_lanes head[4];
+    vv_turn(g, at, head);
+    vv_halves_of(&head[0], &to->d[part]);
     vv_panel_nibbles(g, at + 6, to->w + 8 * part);
-    vv_panel_fifths(g, at + 2, to->w + 8 * part);
-    vv_turn_halves(g, at, &to->d[part]);
+    vv_lanes bits = head[0] >> 16 | head[1] << 16;
+    vv_panel_fifths(&bits, to->w + 8 * part);
 }
 
 VV_INLINE void vv_panel_q5_1(const uint8_t *const *g, size_t at, int part, struct vv_strip *to) {
+    vv_lanes head[4];
+    vv_turn(g, at, head);
+    vv_halves_of(&head[0], &to->d[part]);
+    vv_high_halves_of(&head[0], &to->m[part]);
     vv_panel_nibbles(g, at + 8, to->w + 8 * part);
-    vv_panel_fifths(g, at + 4, to->w + 8 * part);
-    vv_turn_two_halves(g, at, &to->d[part], &to->m[part]);
+    vv_panel_fifths(&head[1], to->w + 8 * part);
 }
 
 VV_INLINE void vv_panel_q8_0(const uint8_t *const *g, size_t at, int part, struct vv_strip *to) {
-    vv_lanes *w = to->w + 8 * part;
+    vv_lanes head[4], *w = to->w + 8 * part;
+    vv_turn(g, at, head);
+    vv_halves_of(&head[0], &to->d[part]);
     vv_turn(g, at + 2, w);
     vv_turn(g, at + 18, w + 4);
     for (int i = 0; i < 8; i++) {
         w[i] ^= VV_EACH(0x80);
     }
-    vv_turn_halves(g, at, &to->d[part]);
 }
 
 /* A table of sixteen values, shifted to be unsigned. */
@@ -91,20 +102,21 @@ VV_INLINE void vv_panel_look_up(const int8_t *values, int shift, vv_lanes *w /* 
 }
 
 VV_INLINE void vv_panel_iq4_nl(const uint8_t *const *g, size_t at, int part, struct vv_strip *to) {
+    vv_lanes head[4];
     vv_panel_nibbles(g, at + 2, to->w + 8 * part);
     vv_panel_look_up(vv_iq4nl_values, 128, to->w + 8 * part, 8);
-    vv_turn_halves(g, at, &to->d[part]);
+    vv_turn(g, at, head);
+    vv_halves_of(&head[0], &to->d[part]);
 }
 
 VV_INLINE void vv_panel_mxfp4(const uint8_t *const *g, size_t at, int part, struct vv_strip *to) {
-    uint32_t d[VV_WIDTH];
+    vv_lanes head[4];
+    vv_turn(g, at, head);
+    vv_lanes e = head[0] & 255; /* 2^(e - 128), denormal below 2 */
+    vv_lanes is_denormal = (vv_lanes)(((vv_signed_lanes)e - 2) >> 31);
+    to->d[part] = (vv_float_lanes)(((e + 1) << 21 & is_denormal) | ((e - 1) << 23 & ~is_denormal));
     vv_panel_nibbles(g, at + 1, to->w + 8 * part);
     vv_panel_look_up(vv_e2m1_doubled, 16, to->w + 8 * part, 8);
-    for (int r = 0; r < VV_WIDTH; r++) { /* 2^(e - 128), denormal below 2 */
-        uint32_t e = g[r][at];
-        d[r] = e < 2 ? UINT32_C(0x00200000) << e : (e - 1) << 23;
-    }
-    memcpy(&to->d[part], d, sizeof d);
 }
 
 /* Half of UE4M3 in each lane's low byte (vv_half_ue4m3 in quant/nvfp4.h): the seven bits are those
@@ -117,8 +129,8 @@ VV_INLINE void vv_panel_half_ue4m3(const vv_lanes *v, vv_float_lanes *to) {
 }
 
 VV_INLINE void vv_panel_nvfp4(const uint8_t *const *g, size_t at, int part, struct vv_strip *to) {
-    vv_lanes scales, q[8], *w = to->w + 16 * part;
-    vv_turn_32(g, at, &scales);
+    vv_lanes head[4], q[8], *w = to->w + 16 * part;
+    vv_turn(g, at, head);
     vv_turn(g, at + 4, q);
     vv_turn(g, at + 20, q + 4);
     for (int s = 0; s < 4; s++) { /* of 16 values: low nibbles of eight bytes, then high ones */
@@ -126,7 +138,7 @@ VV_INLINE void vv_panel_nvfp4(const uint8_t *const *g, size_t at, int part, stru
             w[4 * s + i] = q[2 * s + i] & VV_EACH(15);
             w[4 * s + 2 + i] = q[2 * s + i] >> 4 & VV_EACH(15);
         }
-        vv_lanes scale = scales >> 8 * s;
+        vv_lanes scale = head[0] >> 8 * s;
         vv_panel_half_ue4m3(&scale, &to->step_d[4 * part + s]);
     }
     vv_panel_look_up(vv_e2m1_doubled, 16, w, 16);
@@ -144,17 +156,21 @@ VV_INLINE void vv_panel_codes(const uint8_t *const *g, size_t at, vv_lanes *w /*
 }
 
 VV_INLINE void vv_panel_q2_0(const uint8_t *const *g, size_t at, int part, struct vv_strip *to) {
+    vv_lanes head[4];
+    vv_turn(g, at, head);
+    vv_halves_of(&head[0], &to->d[2 * part]);
     vv_panel_codes(g, at + 2, to->w + 16 * part);
-    vv_turn_halves(g, at, &to->d[2 * part]);
     to->d[2 * part + 1] = to->d[2 * part];
 }
 
 VV_INLINE void vv_panel_q2_0_128(const uint8_t *const *g, size_t at, int part,
                                  struct vv_strip *to) {
+    vv_lanes head[4];
     (void)part;
+    vv_turn(g, at, head);
+    vv_halves_of(&head[0], &to->d[0]);
     vv_panel_codes(g, at + 2, to->w);
     vv_panel_codes(g, at + 18, to->w + 16);
-    vv_turn_halves(g, at, &to->d[0]);
     to->d[1] = to->d[2] = to->d[3] = to->d[0];
 }
 
@@ -176,11 +192,10 @@ VV_INLINE void vv_panel_scales(const vv_lanes *words /* [2] */, int bias, struct
 }
 
 VV_INLINE void vv_panel_q2_k(const uint8_t *const *g, size_t at, int part, struct vv_strip *to) {
-    vv_lanes q[8], sc[2];
+    vv_lanes q[8], scales[4], tail[4], *sc = scales + 2 * part;
     vv_turn(g, at + 16 + 32 * (size_t)part, q);
     vv_turn(g, at + 32 + 32 * (size_t)part, q + 4);
-    vv_turn_32(g, at + 8 * (size_t)part, &sc[0]);
-    vv_turn_32(g, at + 8 * (size_t)part + 4, &sc[1]);
+    vv_turn(g, at, scales);
     for (int j = 0; j < 4; j++) {
         for (int i = 0; i < 8; i++) {
             to->w[8 * j + i] = q[i] >> 2 * j & VV_EACH(3);
@@ -193,18 +208,19 @@ VV_INLINE void vv_panel_q2_k(const uint8_t *const *g, size_t at, int part, struc
         vv_lanes two = sc[p / 2] >> (16 * (p % 2) + 4);
         to->pair[p] = (two & 15) | (two >> 8 & 15) << 16;
     }
-    vv_turn_two_halves(g, at + 80, &to->d[0], &to->m[0]);
+    vv_turn(g, at + 68, tail);
+    vv_halves_of(&tail[3], &to->d[0]);
+    vv_high_halves_of(&tail[3], &to->m[0]);
 }
 
 VV_INLINE void vv_panel_q3_k(const uint8_t *const *g, size_t at, int part, struct vv_strip *to) {
-    vv_lanes q[8], high[8], packed[3], sc[2];
+    vv_lanes q[8], high[8], end[4], tail[4], sc[2];
     for (size_t half = 0; half < 2; half++) {
         vv_turn(g, at + 16 * half, high + 4 * half);
         vv_turn(g, at + 32 + 32 * (size_t)part + 16 * half, q + 4 * half);
     }
-    for (size_t i = 0; i < 3; i++) {
-        vv_turn_32(g, at + 96 + 4 * i, &packed[i]);
-    }
+    vv_turn(g, at + 92, end);
+    const vv_lanes *packed = end + 1;
     for (int j = 0; j < 4; j++) {
         for (int i = 0; i < 8; i++) {
             to->w[8 * j + i] =
@@ -216,7 +232,8 @@ VV_INLINE void vv_panel_q3_k(const uint8_t *const *g, size_t at, int part, struc
                 (packed[2] >> (4 * part + 2 * k) & VV_EACH(3)) << 4;
     }
     vv_panel_scales(sc, -32, to);
-    vv_turn_last_halves(g, at + 108, &to->d[0]);
+    vv_turn(g, at + 94, tail);
+    vv_high_halves_of(&tail[3], &to->d[0]);
 }
 
 /* d, dmin and the six-bit sub-scales and minimums of four groups of 32 values. */
@@ -236,8 +253,7 @@ VV_INLINE void vv_panel_k_header(const uint8_t *const *g, size_t at, int part,
         to->pair[k] = (min >> 8 * k & 63) * UINT32_C(0x10001);
     }
     vv_halves_of(&v[0], &to->d[0]);
-    v[0] >>= 16;
-    vv_halves_of(&v[0], &to->m[0]);
+    vv_high_halves_of(&v[0], &to->m[0]);
 }
 
 /* Low nibbles of 64 bytes are groups 0 and 2, high ones 1 and 3. */
@@ -273,7 +289,7 @@ VV_INLINE void vv_panel_q5_k(const uint8_t *const *g, size_t at, int part, struc
 
 /* Low nibbles of 64 bytes are values 0 to 63, high ones the rest; two more bits in 32 bytes. */
 VV_INLINE void vv_panel_q6_k(const uint8_t *const *g, size_t at, int part, struct vv_strip *to) {
-    vv_lanes high[8], sc[2];
+    vv_lanes high[8], scales[4], tail[4];
     vv_turn(g, at + 128 + 32 * (size_t)part, high);
     vv_turn(g, at + 144 + 32 * (size_t)part, high + 4);
     for (int half = 0; half < 2; half++) {
@@ -285,27 +301,26 @@ VV_INLINE void vv_panel_q6_k(const uint8_t *const *g, size_t at, int part, struc
             w[16 + i] = (q[i] >> 4 & VV_EACH(15)) | (high[i] >> (4 + 2 * half) & VV_EACH(3)) << 4;
         }
     }
-    vv_turn_32(g, at + 192 + 8 * (size_t)part, &sc[0]);
-    vv_turn_32(g, at + 196 + 8 * (size_t)part, &sc[1]);
-    vv_panel_scales(sc, 0, to);
-    vv_turn_last_halves(g, at + 208, &to->d[0]);
+    vv_turn(g, at + 192, scales);
+    vv_panel_scales(scales + 2 * part, 0, to);
+    vv_turn(g, at + 194, tail);
+    vv_high_halves_of(&tail[3], &to->d[0]);
 }
 
 VV_INLINE void vv_panel_iq4_xs(const uint8_t *const *g, size_t at, int part, struct vv_strip *to) {
-    vv_lanes head, low;
+    vv_lanes head[4];
+    vv_turn(g, at, head);
     for (int k = 0; k < 4; k++) {
         vv_panel_nibbles(g, at + 8 + 64 * (size_t)part + 16 * (size_t)k, to->w + 8 * k);
     }
     vv_panel_look_up(vv_iq4nl_values, 128, to->w, 32);
-    vv_turn_32(g, at, &head);
-    vv_turn_32(g, at + 4, &low);
     for (int k = 0; k < 4; k++) {
-        vv_lanes sc = (low >> (16 * part + 4 * k) & 15) | (head >> (16 + 8 * part + 2 * k) & 3)
-                                                              << 4;
+        vv_lanes sc =
+            (head[1] >> (16 * part + 4 * k) & 15) | (head[0] >> (16 + 8 * part + 2 * k) & 3) << 4;
         to->scale[2 * k] = to->scale[2 * k + 1] = sc - 32;
         to->pair[k] = ((sc - 32) & 0xffff) * UINT32_C(0x10001);
     }
-    vv_halves_of(&head, &to->d[0]);
+    vv_halves_of(&head[0], &to->d[0]);
 }
 
 /* ---- the rest, by way of the sixteen rows' integers ---- */
