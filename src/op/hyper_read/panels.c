@@ -7,8 +7,6 @@
 #include "op/hyper_read/internal.h"
 #include "quant/panel/products.h"
 
-#include <string.h>
-
 /* y[row][count] = outputs first … of the weight, its separate scale applied; false where one is not
  * finite. */
 static bool products(const struct vv_weight *w, size_t first, size_t count,
@@ -67,28 +65,28 @@ int VV_ISA(vv_hyper_down_panels)(const void *args, size_t begin, size_t end) {
     return error;
 }
 
-enum { PIECE = 4096, ROWS = 64 };
+enum { ROWS = 64, COLUMNS = 64 };
 
-/* Columns [at, at + n) of rows [first, first + rows), at most PIECE values: a piece of u stays in
- * the cache while the weights of its columns pass by, stream after stream. */
+/* Columns [at, at + n) of rows [first, first + rows): a piece of u stays in the cache while the
+ * weights of its columns pass by, stream after stream. */
 static int up_piece(const struct vv_hyper_up *a, size_t first, size_t rows, size_t at, size_t n) {
-    float u[PIECE], m[PIECE], divisor = (float)a->streams;
-    memset(u, 0, rows * n * sizeof *u);
+    float u[ROWS][COLUMNS] = {{0}}, m[ROWS][COLUMNS], divisor = (float)a->streams;
     for (size_t s = 0; s < a->streams; s++) {
-        if (!products(a->up, s * a->width + at, n, &a->a, vv_rows(a->rows), first, rows, m, n)) {
+        if (!products(a->up, s * a->width + at, n, &a->a, vv_rows(a->rows), first, rows, m[0],
+                      COLUMNS)) {
             return VV_ERROR_NOT_FINITE;
         }
         for (size_t r = 0; r < rows; r++) {
             const float *h = a->h + ((first + r) * a->streams + s) * a->width + at;
             for (size_t c = 0; c < n; c++) {
-                u[r * n + c] = fmaf(vv_sigmoid(m[r * n + c]), h[c], u[r * n + c]);
+                u[r][c] = fmaf(vv_sigmoid(m[r][c]), h[c], u[r][c]);
             }
         }
     }
     for (size_t r = 0; r < rows; r++) {
         float *to = a->u + (first + r) * a->width + at;
         for (size_t c = 0; c < n; c++) {
-            to[c] = u[r * n + c] / divisor;
+            to[c] = u[r][c] / divisor;
         }
     }
     return VV_OK;
@@ -96,11 +94,10 @@ static int up_piece(const struct vv_hyper_up *a, size_t first, size_t rows, size
 
 int VV_ISA(vv_hyper_up_panels)(const void *args, size_t begin, size_t end) {
     const struct vv_hyper_up *a = args;
-    size_t rows = vv_rows(a->rows), together = rows > 0 && rows < ROWS ? rows : ROWS;
-    size_t most = PIECE / together / VV_PANEL_ROWS * VV_PANEL_ROWS;
+    size_t rows = vv_rows(a->rows);
     int error = VV_OK;
-    for (size_t at = begin; at < end && error == VV_OK; at += most) {
-        size_t n = end - at < most ? end - at : most;
+    for (size_t at = begin; at < end; at += COLUMNS) {
+        size_t n = end - at < COLUMNS ? end - at : COLUMNS;
         for (size_t first = 0; first < rows && error == VV_OK; first += ROWS) {
             error = up_piece(a, first, rows - first < ROWS ? rows - first : ROWS, at, n);
         }
