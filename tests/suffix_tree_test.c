@@ -143,7 +143,7 @@ static void the_drafter_goes_on_as_the_text_did(void **state) {
     drafts_are("one two three four, one two three", 2, " four");
     drafts_are("the cat, the dog, the", 0, " dog, the"); /* ", the" is longer than "the" */
     drafts_are("xyxyxyxy", 1, "xyxyxyxyxyxyxyx");        /* in a circle */
-    drafts_are("abc1abc2abc2abc", 1, "2abc"); /* "abc2abc" stood there, and overlaps */
+    drafts_are("abc1abc2abc2abc", 1, "2abc");            /* "abc2abc" stood there, and overlaps */
 }
 
 int main(void) {
