@@ -808,7 +808,9 @@ struct varve_bench_options {
     uint64_t seed;     /* of the tokens, which are random and new in each round */
     varve_progress progress;
     void (*result)(void *context, const struct varve_bench_result *result);
-    void *context; /* of both */
+    /* Shows the session when all is measured: for its profile alone. Or NULL. */
+    void (*measured)(void *context, const struct varve_session *session);
+    void *context; /* of all */
 };
 struct varve_bench_facts {
     double load_ms;       /* opening the session */

@@ -46,13 +46,7 @@ static void c196_the_table_adds_up_and_names_every_barrier(void **state) {
 }
 
 /* Steps, classes, barriers and idling are the whole time; every barrier has its hazard. */
-static void c196_json_adds_up(void **state) {
-    (void)state;
-    const char *path = temporary_file(&folder, "profile.json");
-    struct command_result r = varve(RUN, "--profile-json", path, "One");
-    assert_int_equal(r.code, 0);
-    assert_null(strstr(r.err, "(idle)")); /* the table was not asked for */
-    command_free(&r);
+static void adds_up(const char *path) {
     json_t *profile = read_json(path), *item;
     double rest = number(profile, "idle_seconds") + number(profile, "barrier_seconds");
     double wall = number(profile, "wall_seconds"), classes = rest, steps = rest, bytes = 0;
@@ -74,6 +68,33 @@ static void c196_json_adds_up(void **state) {
     assert_true(fabs(classes - wall) < 0.03 * wall && fabs(steps - wall) < 0.03 * wall);
     assert_int_equal(number(profile, "threads"), 2);
     json_decref(profile);
+}
+
+static void c196_json_adds_up(void **state) {
+    (void)state;
+    const char *path = temporary_file(&folder, "profile.json");
+    struct command_result r = varve(RUN, "--profile-json", path, "One");
+    assert_int_equal(r.code, 0);
+    assert_null(strstr(r.err, "(idle)")); /* the table was not asked for */
+    command_free(&r);
+    adds_up(path);
+}
+
+static void c196_a_measurements_profile_adds_up(void **state) {
+    (void)state;
+    const char *path = temporary_file(&folder, "bench.json");
+    struct command_result r =
+        varve("bench", "model", "-m", MICRO, "-t", "2", "--prompt", "20", "--depth", "0", "--rows",
+              "1,4", "--gen", "3", "--rounds", "2", "--profile", "--profile-json", path);
+    assert_int_equal(r.code, 0);
+    assert_non_null(strstr(r.err, "(idle)"));
+    assert_non_null(strstr(r.out, "prompt 20"));
+    command_free(&r);
+    adds_up(path);
+    r = varve("bench", "gemv", "--profile");
+    assert_int_equal(r.code, 2);
+    assert_non_null(strstr(r.err, "varve bench model"));
+    command_free(&r);
 }
 
 static void the_trace_is_a_list_of_events(void **state) {
@@ -110,6 +131,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(c196_the_table_adds_up_and_names_every_barrier),
         cmocka_unit_test(c196_json_adds_up),
+        cmocka_unit_test(c196_a_measurements_profile_adds_up),
         cmocka_unit_test(the_trace_is_a_list_of_events),
         cmocka_unit_test(a_file_that_cannot_be_written_is_told),
     };

@@ -48,6 +48,14 @@ static void on_result(void *context, const struct vv_bench_result *from) {
     }
 }
 
+static void on_measured(void *context, struct vv_session *session) {
+    const struct varve_bench_options *o = context;
+    const struct varve_session public = {.session = session};
+    if (o->measured) {
+        o->measured(o->context, &public);
+    }
+}
+
 static bool on_progress(void *context, const char *what, uint64_t done, uint64_t total) {
     const struct varve_bench_options *o = context;
     return !o->progress || o->progress(o->context, what, done, total);
@@ -72,6 +80,7 @@ static int translate(const struct varve_model *model, const struct varve_session
         .seed = options->seed,
         .progress = on_progress,
         .result = on_result,
+        .measured = on_measured,
         .context = (void *)(uintptr_t)options,
     };
     return vv_translate_options(model, &open, inner, error);

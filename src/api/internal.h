@@ -16,6 +16,12 @@ struct varve_model {
     char name[200];
 };
 
+struct varve_session {
+    struct vv_session *session;
+    size_t slots, window, outputs, vocabulary;
+    struct vv_row *rows; /* [window] */
+};
+
 /* A decoder's options with what 0 stands for filled in. */
 struct vv_decoder_options vv_translate_drafts(const struct varve_decoder_options *options);
 

@@ -6,12 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct varve_session {
-    struct vv_session *session;
-    size_t slots, window, outputs, vocabulary;
-    struct vv_row *rows; /* [window] */
-};
-
 static const uint64_t keep_default = (uint64_t)1 << 30;
 _Static_assert((int)VARVE_NUMA_NODE == (int)VV_NUMA_NODE, "where threads run");
 

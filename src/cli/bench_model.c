@@ -4,6 +4,7 @@
 #include "json.h"
 #include "opened.h"
 #include "output.h"
+#include "profile.h"
 #include "progress.h"
 #include "report.h"
 
@@ -21,6 +22,7 @@ struct line {
 };
 
 struct report {
+    const struct arguments *arguments;
     bool json;
     int code; /* of the JSON lines */
     struct line lines[LINES_MOST];
@@ -54,6 +56,13 @@ static void on_result(void *context, const struct varve_bench_result *r) {
         report->lines[report->count++] =
             (struct line){r->kind, r->n, r->depth, varve_series_of(r->ms, r->rounds), r->bytes};
     }
+}
+
+static void on_measured(void *context, const struct varve_session *session) {
+    struct report *report = context;
+    progress_clear();
+    int code = profile_report(report->arguments, session);
+    report->code = report->code == EXIT_DONE ? code : report->code;
 }
 
 /* ---- the table ---- */
@@ -158,6 +167,7 @@ static void list_tests(const struct arguments *arguments, const struct opened *o
         .seed = given(arguments, OPTION_seed) ? (uint64_t)integer_of(arguments, OPTION_seed) : 1,
         .progress = progress_steps,
         .result = on_result,
+        .measured = on_measured,
     };
 }
 
@@ -185,7 +195,7 @@ static int measure(const struct arguments *arguments, const struct opened *opene
 }
 
 static int measure_and_show(const struct arguments *arguments, const struct opened *opened) {
-    struct report report = {.json = given(arguments, OPTION_json)};
+    struct report report = {.arguments = arguments, .json = given(arguments, OPTION_json)};
     const struct varve_session_options session = session_options(arguments, 0);
     struct varve_bench_facts facts;
     struct varve_ceilings ceilings;

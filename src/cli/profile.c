@@ -36,7 +36,7 @@ static void add(struct profile *p, const struct varve_profile_step *step) {
     p->classes[i].bytes += step->bytes;
 }
 
-int profile_report(const struct arguments *arguments, struct varve_session *session) {
+int profile_report(const struct arguments *arguments, const struct varve_session *session) {
     struct profile p = {.session = session};
     struct varve_profile_step step;
     int code = EXIT_DONE;

@@ -9,7 +9,7 @@ void profile_options(const struct arguments *arguments, struct varve_session_opt
 
 /* Says on standard error where the time went and why threads met, and writes the files that were
  * asked for. Returns an exit code. */
-int profile_report(const struct arguments *arguments, struct varve_session *session);
+int profile_report(const struct arguments *arguments, const struct varve_session *session);
 
 /* ---- for profile*.c ---- */
 
@@ -24,7 +24,7 @@ struct profile_class {
 };
 
 struct profile {
-    struct varve_session *session;
+    const struct varve_session *session;
     struct varve_profile all;
     char places[VARVE_PLACES_TEXT];                     /* where the threads ran */
     double read_rate;                                   /* bytes a second; 0: unknown */

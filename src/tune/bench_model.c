@@ -279,6 +279,9 @@ int vv_bench_model(const struct vv_gguf *file, const struct vv_family *family, c
         list_tests(&b);
         code = run_all(&b, facts, error);
     }
+    if (code == VV_OK && options->measured) {
+        options->measured(options->context, b.session);
+    }
     release(&b);
     return code;
 }

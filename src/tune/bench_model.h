@@ -28,6 +28,8 @@ struct vv_bench_options {
     /* Returns false to end. `done` of `total` tests. */
     bool (*progress)(void *context, const char *what, uint64_t done, uint64_t total);
     void (*result)(void *context, const struct vv_bench_result *result); /* at the end, each test */
+    /* Shows the session when all is measured; or NULL. */
+    void (*measured)(void *context, struct vv_session *session);
     void *context;
 };
 

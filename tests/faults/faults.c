@@ -330,13 +330,108 @@ static bool output_is_right(scenario *run, bool finished) {
     return right;
 }
 
+/* ---- measurements ---- */
+
+static void ignore_result(void *context, const struct varve_bench_result *result) {
+    (void)context, (void)result;
+}
+
+static const struct varve_session_options two_threads = {.window = 8, .threads = 2};
+static const uint32_t few[] = {4}, none_deep[] = {0}, rows[] = {2};
+
+static int bench(const struct varve_model *model) {
+    const struct varve_bench_options options = {.prompts = few,
+                                                .depths = none_deep,
+                                                .windows = rows,
+                                                .prompt_count = 1,
+                                                .depth_count = 1,
+                                                .window_count = 1,
+                                                .generate = 1,
+                                                .rounds = 1,
+                                                .result = ignore_result};
+    struct varve_bench_facts facts;
+    return varve_bench_model(model, &two_threads, &options, &facts, &error);
+}
+
+static int compare_settings(const struct varve_model *model) {
+    static const int32_t prompt[] = {5, 6, 7};
+    const struct varve_ab_options options = {.a = &two_threads,
+                                             .b = &two_threads,
+                                             .prompt = prompt,
+                                             .prompt_count = 3,
+                                             .generate = 1,
+                                             .rounds = 1};
+    struct varve_ab_result result;
+    return varve_ab(model, &options, &result, &error);
+}
+
+static bool stop_at_once(void *context, const char *what, uint64_t done, uint64_t total) {
+    (void)context, (void)what, (void)done, (void)total;
+    return false;
+}
+
+static void ignore_line(void *context, const struct varve_tune_line *line) {
+    (void)context, (void)line;
+}
+
+/* Up to the first measurement, where it is ended: all of them would take a minute. */
+static int tune(const struct varve_model *model) {
+    const struct varve_tune_options options = {
+        .session = &two_threads, .rounds = 1, .progress = stop_at_once, .line = ignore_line};
+    struct varve_tune_threads best;
+    int code = varve_tune(model, &options, &best, &error);
+    if (code == VARVE_ERROR_CANCELLED) {
+        error.message[0] = 0;
+        code = VARVE_OK;
+    }
+    return code;
+}
+
+static int run_bench(void) {
+    return with_model(bench);
+}
+static int run_ab(void) {
+    return with_model(compare_settings);
+}
+static int run_tune(void) {
+    return with_model(tune);
+}
+
+/* The header of a file and its weights made up. */
+static int made_up(void) {
+    const struct varve_geometry_options options = {.layers = 2};
+    struct varve_file *file;
+    struct varve_model *model;
+    int code = varve_geometry_open(MICRO, &options, &file, &error);
+    if (code != VARVE_OK) {
+        return code;
+    }
+    code = varve_model_open(file, NULL, NULL, &model, &error);
+    if (code == VARVE_OK) {
+        code = bench(model);
+        varve_model_close(model);
+    }
+    varve_file_close(file);
+    return code;
+}
+
 static const struct {
     const char *name;
     scenario *run;
 } scenarios[] = {
-    {"open", open_and_close},       {"plain reads", plain_reads}, {"text", run_text},
-    {"conversation", conversation}, {"cpu session", run_cpu},     {"mock session", run_mock},
-    {"output", write_output},       {"quantize", quantize},       {"kept state", run_keep},
+    {"open", open_and_close},
+    {"plain reads", plain_reads},
+    {"text", run_text},
+    {"conversation", conversation},
+    {"cpu session", run_cpu},
+    {"mock session", run_mock},
+    {"output", write_output},
+    {"quantize", quantize},
+    {"kept state", run_keep},
+    {"bench", run_bench},
+    {"ab", run_ab},
+    {"tune", run_tune},
+    {"made-up weights", made_up},
     {"drafts", run_drafted},
 };
 
