@@ -94,10 +94,27 @@ static struct deepseek4_head trunk_head(const struct deepseek4 *g, struct vv_wei
                                    vv_weights_vector(w, g->width, 1, "output_norm")};
 }
 
-/* The draft block's own weights, "blk.N.nextn." in front. A file that has no contraction for it
- * means the trunk's. */
+/* How the draft block's tensors are called: the block's own, what is around it, and its last norm.
+ * A file of the block alone has other names than one of the whole model. */
+struct names {
+    char block[32], around[40];
+    const char *norm;
+};
+
+static struct names draft_names(const struct deepseek4 *g, const struct vv_weights *w) {
+    struct names n = {.block = "mtp.0", .around = "mtp.0.", .norm = "norm"};
+    if (!vv_weights_has(w, "mtp.0.enorm")) {
+        snprintf(n.block, sizeof n.block, "blk.%zu", g->layers);
+        snprintf(n.around, sizeof n.around, "blk.%zu.nextn.", g->layers);
+        n.norm = "shared_head_norm";
+    }
+    return n;
+}
+
+/* What is around the draft block. A file that has no contraction for it means the trunk's. */
 static void mtp(const struct deepseek4 *g, struct vv_weights *w, struct deepseek4_weights *b,
-                const char *p) {
+                const struct names *names) {
+    const char *p = names->around;
     char name[NAME_BYTES];
     if (vv_weights_has(w, "%seh_proj", p)) {
         b->mtp.join = vv_weights_matrix(w, 2 * g->width, g->width, 1, "%seh_proj", p);
@@ -112,7 +129,7 @@ static void mtp(const struct deepseek4 *g, struct vv_weights *w, struct deepseek
         snprintf(name, sizeof name, "%shc_head", p);
         b->mtp.head.hc = hyper(g, w, name, true);
     }
-    b->mtp.head.norm = vv_weights_vector(w, g->width, 1, "%sshared_head_norm", p);
+    b->mtp.head.norm = vv_weights_vector(w, g->width, 1, "%s%s", p, names->norm);
 }
 
 static const float *ones(const struct deepseek4 *g, struct vv_weights *w) {
@@ -134,6 +151,7 @@ void *deepseek4_bind(const void *geometry, struct vv_weights *w) {
     const struct deepseek4 *g = geometry;
     size_t all = g->layers + g->mtp_layers, turns = g->rotated / 2 * sizeof *g->turn;
     char name[32];
+    struct names names = draft_names(g, w);
     struct deepseek4_weights *b = calloc(1, sizeof *b);
     if (!b || !(b->layers = calloc(all, sizeof *b->layers))) {
         free(b);
@@ -142,7 +160,7 @@ void *deepseek4_bind(const void *geometry, struct vv_weights *w) {
     b->embedding = vv_weights_matrix(w, g->width, g->vocabulary, 1, "token_embd");
     for (size_t i = 0; i < all; i++) {
         snprintf(name, sizeof name, "blk.%zu", i);
-        b->layers[i] = layer(g, w, i, name);
+        b->layers[i] = layer(g, w, i, i < g->layers ? name : names.block);
     }
     b->head = trunk_head(g, w);
     b->output = vv_weights_matrix(w, g->width, g->vocabulary, 1, "output");
@@ -150,8 +168,7 @@ void *deepseek4_bind(const void *geometry, struct vv_weights *w) {
     b->turn_stretched = vv_weights_constant(w, g->turn_stretched, turns);
     b->ones = ones(g, w);
     if (g->mtp_layers > 0) {
-        snprintf(name, sizeof name, "blk.%zu.nextn.", g->layers);
-        mtp(g, w, b, name);
+        mtp(g, w, b, &names);
     }
     return b;
 }

@@ -165,7 +165,11 @@ int vv_draft_head_join(struct vv_gguf *file, struct vv_gguf *head, struct vv_err
     code = code == VV_OK ? check_layers(&j, &layers) : code;
     code = code == VV_OK ? check_keys(&j, (uint64_t)layers) : code;
     if (code == VV_OK) {
-        snprintf(prefix, sizeof prefix, "blk.%lld.", (long long)layers);
+        if (vv_gguf_find_tensor(head, "mtp.0.enorm.weight")) { /* deepseek4's own names */
+            snprintf(prefix, sizeof prefix, "mtp.0.");
+        } else {
+            snprintf(prefix, sizeof prefix, "blk.%lld.", (long long)layers);
+        }
         code = vv_gguf_attach(file, head, prefix, j.keys, j.key_count, error);
     }
     return code;
