@@ -13,19 +13,25 @@ static bool is_float(int type) {
     return type == VV_TYPE_F32 || type == VV_TYPE_F16 || type == VV_TYPE_BF16;
 }
 
-/* Threads that share a weight row: so many that each has few turns, since every turn waits for
- * memory; more where the block's sums would not fit. */
-static unsigned lanes_of(const vv_product_job &job, const vv_product_part &p, unsigned row_tile) {
+/* Threads that share a weight row: as few as fill the GPU, so that the end is divided among many
+ * rows; more where there are few rows, or where the block's sums would not fit. */
+static unsigned lanes_of(const vv_product_job &job, const vv_product_part &p, unsigned row_tile,
+                         const vv_launch *on) {
     constexpr size_t shared_most = 48 << 10;
-    constexpr unsigned turns_most = 3;
     unsigned segments = (unsigned)((job.x.width + 127) / 128);
     unsigned most = THREADS, lanes = is_float(p.type) ? 16 : 4;
     while (most > lanes && THREADS / most < p.matrices) {
         most /= 2;
     }
-    unsigned all = is_float(p.type) ? 16 * segments : 4 * segments;
-    while (lanes < most && (lanes * turns_most < all ||
-                            THREADS / lanes * row_tile * segments * sizeof(float) > shared_most)) {
+    size_t slots = (size_t)p.outputs * p.matrices * (job.active ? job.slices_most : 1);
+    unsigned useful = is_float(p.type) ? 16 * segments : 4 * segments;
+    while (lanes < most) {
+        size_t in_block = THREADS / lanes;
+        bool fits = in_block * row_tile * segments * sizeof(float) <= shared_most;
+        bool fills = slots / in_block >= 4 * (size_t)on->processors;
+        if (fits && (fills || lanes >= useful)) {
+            break;
+        }
         lanes *= 2;
     }
     return lanes;
@@ -62,11 +68,11 @@ int vv_cuda_products(const struct vv_product_job *given, const struct vv_launch 
     bool decode = job.x.float_only && k != &plain;
     unsigned tile = decode || job.rows == 1 ? 1 : job.rows <= 4 ? 4 : 8;
     grid_of_job grid = {};
-    grid.lanes[0] = lanes_of(job, p, tile);
+    grid.lanes[0] = lanes_of(job, p, tile, on);
     grid.blocks = blocks_of(p, grid.lanes[0]);
     unsigned blocks = grid.blocks, slots = THREADS / grid.lanes[0];
     if (job.parts > 1) {
-        grid.lanes[1] = lanes_of(job, job.part[1], tile);
+        grid.lanes[1] = lanes_of(job, job.part[1], tile, on);
         blocks += blocks_of(job.part[1], grid.lanes[1]);
         slots = slots > THREADS / grid.lanes[1] ? slots : THREADS / grid.lanes[1];
     }

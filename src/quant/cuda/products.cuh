@@ -288,38 +288,6 @@ static __device__ __forceinline__ float segment_sums(const vv_group &g, const te
     return s;
 }
 
-/* Two groups of each thread are fetched before the first is multiplied: memory answers once. */
-template <int TYPE>
-static __device__ __forceinline__ void one_row_segments(const vv_product_job &job, const place &at,
-                                                        const uint8_t *weights, unsigned row,
-                                                        float *sum) {
-    using f = vv_codes::of<TYPE>;
-    constexpr unsigned AHEAD = 2;
-    unsigned width = (unsigned)job.x.width, groups = width / 32;
-    for (unsigned first = at.sub; first - at.sub < at.segments * 4; first += AHEAD * at.lanes) {
-        vv_group g[AHEAD];
-        activations a[AHEAD];
-        VV_UNROLL
-        for (unsigned i = 0; i < AHEAD; i++) {
-            unsigned k = first + i * at.lanes, there = k < groups ? k : 0;
-            vv_unpack_group<TYPE>(weights, width, there, g[i]);
-            load<f::SUPER, f::BIAS != 0 || f::OFFSET>(job.x, row, there, a[i]);
-        }
-        VV_UNROLL
-        for (unsigned i = 0; i < AHEAD; i++) {
-            unsigned k = first + i * at.lanes;
-            terms t = {};
-            if (k < groups) {
-                multiply<TYPE>(g[i], a[i], t);
-            }
-            float s = segment_sum<TYPE>(g[i], t, a[i].scale);
-            if (threadIdx.x % 4 == 0 && k / 4 < at.segments) {
-                sum[(size_t)at.slot * at.segments + k / 4] = s;
-            }
-        }
-    }
-}
-
 /* All segments of the block's slots, for the rows in hand. */
 template <int TYPE, int R>
 static __device__ __forceinline__ void integer_segments(const vv_product_job &job, const place &at,
@@ -327,15 +295,24 @@ static __device__ __forceinline__ void integer_segments(const vv_product_job &jo
     using f = vv_codes::of<TYPE>;
     const uint8_t *weights = row_of_slot(at);
     unsigned width = (unsigned)job.x.width, groups = width / 32, c = threadIdx.x % 4;
-    if (R == 1) {
-        one_row_segments<TYPE>(job, at, weights, rows.x[0], sum);
-        return;
-    }
     for (unsigned first = 0; first < at.segments * 4; first += at.lanes) {
         unsigned k = first + at.sub, segment = k / 4;
         bool here = k < groups;
         vv_group g;
         vv_unpack_group<TYPE>(weights, width, here ? k : 0, g);
+        if (R == 1) {
+            activations a;
+            terms t = {};
+            load<f::SUPER, f::BIAS != 0 || f::OFFSET>(job.x, rows.x[0], here ? k : 0, a);
+            if (here) {
+                multiply<TYPE>(g, a, t);
+            }
+            float s = segment_sum<TYPE>(g, t, a.scale);
+            if (c == 0 && segment < at.segments) {
+                sum[(size_t)at.slot * at.segments + segment] = s;
+            }
+            continue;
+        }
         VV_UNROLL
         for (int tile = 0; tile < R; tile += 4) {
             terms t[4] = {};
