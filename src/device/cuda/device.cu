@@ -38,6 +38,7 @@ cuda_device *of(vv_device *device) {
 }
 
 int failed(cudaError_t e, const char *what, vv_error *error) {
+    cudaGetLastError(); /* told here; not to be found by a later call */
     if (e == cudaErrorMemoryAllocation) {
         size_t free_bytes = 0, total = 0;
         cudaMemGetInfo(&free_bytes, &total);
@@ -102,11 +103,10 @@ void cuda_copy_pieces(vv_device *device, void *to, size_t to_stride, const void 
 void cuda_layout(vv_device *, const vv_state_part *part, uint32_t slots, uint32_t tokens,
                  uint32_t window, vv_state_view *view) {
     size_t entries = vv_state_entries(part, tokens, window);
-    size_t element = part->type == VV_TYPE_F16 ? 2 : 4;
     view->type = part->type;
     view->width = part->width;
     view->ring = part->kind == VV_STATE_RING ? (uint32_t)entries : 0;
-    view->entry_stride = part->width * element;
+    view->entry_stride = vv_state_entry_bytes(part->type, part->width);
     view->slot_stride = (entries * view->entry_stride + 255) / 256 * 256;
     view->bytes = slots * view->slot_stride;
 }
@@ -157,7 +157,7 @@ int join(vv_device *device, vv_launch *launch, vv_error *error) {
 
 int end(vv_device *device, void **recording, vv_error *error) {
     cuda_device *d = of(device);
-    cudaError_t launched = cudaPeekAtLastError();
+    cudaError_t launched = cudaGetLastError();
     if (!d->recording) {
         return launched == cudaSuccess ? VV_OK : failed(launched, "start a kernel", error);
     }
@@ -315,8 +315,9 @@ int vv_cuda_open(vv_device **device, vv_error *error) {
     static const vv_device_calls calls = {cuda_close,  cuda_allocate,   cuda_release,
                                           cuda_copy,   cuda_copy,       nullptr,
                                           cuda_layout, cuda_copy_pieces};
-    static const vv_launcher launcher = {begin,  branch, join, end,     play,  forget,
-                                         upload, wait,   mark, seconds, share, unshare, vv_cuda_rates};
+    static const vv_launcher launcher = {begin,  branch,  join,         end,  play,
+                                         forget, upload,  wait,         mark, seconds,
+                                         share,  unshare, vv_cuda_rates};
     cuda_device *d = new (std::nothrow) cuda_device();
     if (!d) {
         return vv_fail(error, VV_ERROR_MEMORY, "no memory for a device");

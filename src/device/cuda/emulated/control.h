@@ -10,6 +10,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default) /* what a module gives to those that load it */
 
 /* Draws all later orders from `seed`. */
 void vv_emulated_seed(uint64_t seed);
@@ -22,6 +23,7 @@ void vv_emulated_eager(int eager);
 /* The device's memory from here on. */
 void vv_emulated_memory(size_t bytes);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

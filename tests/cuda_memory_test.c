@@ -1,0 +1,75 @@
+/*
+ * Memory of the emulated GPU that runs out, at each call that takes some: it ends in a sentence,
+ * what was asked for works when it is asked for again, and a session that is opened later knows
+ * nothing of it. Case C120 of docs/cases.md.
+ */
+#include "support/opened.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+static uint64_t (*fail_at)(uint64_t countdown);
+
+static void find_control(void) {
+    void *module = dlopen(VARVE_EMULATED_MODULE, RTLD_NOW | RTLD_LOCAL);
+    assert_non_null(module);
+    void *symbol = dlsym(module, "vv_emulated_fail");
+    assert_non_null(symbol);
+    memcpy(&fail_at, &symbol, sizeof fail_at);
+}
+
+/* One call that may fail; the same call again then works, as only one fails. */
+static int twice(struct varve_session *s, enum varve_mode mode, struct varve_error *error) {
+    const struct varve_row rows[2] = {{0, 1, true}, {0, 2, true}};
+    struct varve_error again = {0};
+    int code = varve_session_evaluate(s, rows, 2, mode, NULL, NULL, error);
+    if (code != VARVE_OK &&
+        varve_session_evaluate(s, rows, 2, mode, NULL, NULL, &again) != VARVE_OK) {
+        fail_msg("after \"%s\": %s", error->message, again.message);
+    }
+    return code;
+}
+
+/* A session that verifies, commits, reads and drafts; the second window of one count is recorded.
+ */
+static int whole_session(const struct opened *o, struct varve_error *error) {
+    struct varve_session_options options = {.context = 96,
+                                            .window = 4,
+                                            .threads = 1,
+                                            .mtp = true,
+                                            .device = VARVE_DEVICE_CUDA_EMULATED};
+    struct varve_session *s = NULL;
+    int32_t drafts[2];
+    int code = varve_session_open(o->model, &options, &s, error);
+    code = code ? code : twice(s, VARVE_VERIFY, error);
+    code = code ? code : varve_session_commit(s, 0, 1, error);
+    code = code ? code : twice(s, VARVE_ADVANCE, error);
+    code = code ? code : varve_session_draft(s, 0, 1, 2, drafts, NULL, error);
+    varve_session_close(s);
+    return code;
+}
+
+static void c120_out_of_memory_ends_in_a_sentence(void **state) {
+    (void)state;
+    struct opened o = open_model("qwen4exp/micro.f32.gguf");
+    size_t failures = 0;
+    find_control();
+    for (uint64_t n = 1, left = 0; left == 0; n++) {
+        struct varve_error error = {0};
+        fail_at(n);
+        int code = whole_session(&o, &error);
+        left = fail_at(0);
+        failures += code != VARVE_OK;
+        if (code != VARVE_OK && (code != VARVE_ERROR_MEMORY || left > 0)) {
+            fail_msg("call %d: %d, %s", (int)n, code, error.message);
+        }
+        assert_true(code == VARVE_OK || strstr(error.message, "memory"));
+    }
+    assert_true(failures > 200);
+    close_model(&o);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(c120_out_of_memory_ends_in_a_sentence)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
