@@ -3,6 +3,8 @@
  * cut, recorded or held up by barriers; what fails there is told as on the CPU; and memory that
  * runs out, wherever it does, ends in a sentence.
  */
+#include "device/device.h"
+#include "registry/operation.h"
 #include "support/edited.h"
 #include "support/folder.h"
 #include "support/opened.h"
@@ -16,6 +18,7 @@ enum { START = 50, TEXT = 58, CONTEXT = 96 };
 #define MICRO "qwen4exp/micro.f32.gguf"
 #define ODD "qwen4exp/odd.f32.gguf"
 #define MIXED "qwen4exp/hq.ud.gguf" /* weights of many formats */
+#define DEEPSEEK "deepseek4/tiny.gguf"
 
 /* ---- logits ---- */
 
@@ -55,6 +58,8 @@ static void logits_have_the_cpus_bits(void **state) {
     compare(ODD, 1, (struct varve_session_options){0});
     compare(MIXED, 1, (struct varve_session_options){0});
     compare(MIXED, 3, (struct varve_session_options){.float_activations = true});
+    compare(DEEPSEEK, 1, (struct varve_session_options){0});
+    compare(DEEPSEEK, 3, (struct varve_session_options){.float_activations = true});
 }
 
 static void however_they_are_made(void **state) {
@@ -130,8 +135,8 @@ static void draft(const struct both *b, uint32_t slot, int32_t token) {
 static void verified_committed_and_drafted(void **state) {
     (void)state;
     enum { ROWS = 4 };
-    static const char *const models[] = {MICRO, MIXED};
-    for (size_t m = 0; m < 2; m++) {
+    static const char *const models[] = {MICRO, MIXED, DEEPSEEK};
+    for (size_t m = 0; m < 3; m++) {
         const struct varve_session_options how = {
             .context = CONTEXT, .window = START, .logits = START};
         struct both b = open_both(models[m], &how);
@@ -162,8 +167,8 @@ static void verified_committed_and_drafted(void **state) {
 static void sequences_share_windows(void **state) {
     (void)state;
     enum { ROWS = 9, WINDOWS = 3, SLOTS = 3 };
-    static const char *const models[] = {ODD, MIXED};
-    for (size_t m = 0; m < 2; m++) {
+    static const char *const models[] = {ODD, MIXED, DEEPSEEK};
+    for (size_t m = 0; m < 3; m++) {
         const struct varve_session_options how = {
             .slots = SLOTS, .context = CONTEXT, .window = ROWS, .logits = ROWS};
         struct both b = open_both(models[m], &how);
@@ -215,10 +220,41 @@ static void trouble_is_told_as_on_the_cpu(void **state) {
     close_model(&o);
 }
 
+/* ---- kernels ---- */
+
+static bool has_kernel(const struct vv_operation *operation) {
+    const struct vv_variant *v;
+    for (size_t i = 0; (v = vv_variant_at(operation, i)) != NULL; i++) {
+        if (v->launch) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void every_operation_has_kernels(void **state) {
+    (void)state;
+    struct vv_device *device = NULL;
+    struct vv_error error;
+    assert_int_equal(vv_device_open(VV_DEVICE_CUDA_EMULATED, NULL, &device, &error), VV_OK);
+    for (size_t f = 0; vv_operation_folders[f]; f++) {
+        const struct vv_operation *const *o = vv_operation_folders[f]->operations;
+        for (; *o; o++) {
+            if (!has_kernel(*o)) {
+                fail_msg("%s has no kernel", (*o)->name);
+            }
+        }
+    }
+    device->calls->close(device);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(logits_have_the_cpus_bits),      cmocka_unit_test(however_they_are_made),
-        cmocka_unit_test(verified_committed_and_drafted), cmocka_unit_test(sequences_share_windows),
+        cmocka_unit_test(every_operation_has_kernels),
+        cmocka_unit_test(logits_have_the_cpus_bits),
+        cmocka_unit_test(however_they_are_made),
+        cmocka_unit_test(verified_committed_and_drafted),
+        cmocka_unit_test(sequences_share_windows),
         cmocka_unit_test(trouble_is_told_as_on_the_cpu),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

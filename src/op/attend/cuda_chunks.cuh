@@ -107,7 +107,7 @@ __device__ void take_chunks(const task &t, const tile_shape &shape, const tile &
             copy_values(c);
         }
         vv_copy_commit();
-        float2 softmax = chunk_softmax(t, m->p[half < b.heads ? half : 0], half < b.heads);
+        float2 softmax = chunk_softmax(t.trouble, m->p[half < b.heads ? half : 0], half < b.heads);
         if (ALL) {
             merge(&s, softmax.x, softmax.y);
             if (threadIdx.x % VV_LANES == 0 && half < b.heads) {

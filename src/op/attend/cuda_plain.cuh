@@ -6,11 +6,6 @@ namespace {
 
 enum { PLAIN_THREADS = 128, PLAIN_HALVES = PLAIN_THREADS / VV_LANES };
 
-__device__ float element(const uint8_t *entry, int type, size_t i) {
-    return type == VV_TYPE_F16 ? __half2float(reinterpret_cast<const __half *>(entry)[i])
-                               : reinterpret_cast<const float *>(entry)[i];
-}
-
 /* Scores of a chunk's keys, a half warp each. */
 __device__ void plain_scores(const task &t, const float *q, size_t offset, const keys &k,
                              const uint32_t *entry, uint32_t count, float *z) {
@@ -56,7 +51,7 @@ __global__ void __launch_bounds__(PLAIN_THREADS) plain(task t) {
         plain_scores(t, q, offset, k, entry, count, p);
         __syncthreads();
         if (threadIdx.x < 32) {
-            float2 found = chunk_softmax(t, p, threadIdx.x < VV_LANES);
+            float2 found = chunk_softmax(t.trouble, p, threadIdx.x < VV_LANES);
             if (threadIdx.x == 0) {
                 softmax = found;
             }
