@@ -22,9 +22,12 @@ static void on_variant(void *context, const char *variant, bool here) {
 }
 
 int command_check(const struct arguments *arguments) {
+    struct varve_error error;
     if (given(arguments, OPTION_list)) {
-        varve_check_list(on_variant, NULL);
-        return EXIT_DONE;
+        enum varve_device device = (enum varve_device)choice_of(arguments, OPTION_device);
+        return varve_check_list(device, on_variant, NULL, &error) == VARVE_OK
+                   ? EXIT_DONE
+                   : fail("%s", error.message);
     }
     struct varve_check_options options = {
         .device = (enum varve_device)choice_of(arguments, OPTION_device),
@@ -36,7 +39,6 @@ int command_check(const struct arguments *arguments) {
         .failure = on_failure,
     };
     size_t passed, failed;
-    struct varve_error error;
     if (varve_check(&options, &passed, &failed, &error) != VARVE_OK) {
         return fail("%s", error.message);
     }

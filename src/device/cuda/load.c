@@ -9,17 +9,27 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PATH_BYTES = 4096 };
+enum { PATH_BYTES = 4096, WHY_BYTES = 200 };
 
 static const char *const names[] = {"libvarve_cuda.so", "libvarve_cuda_emulated.so"};
 
-static void *load_from(const char *folder, const char *sub, const char *name) {
+/* NULL: none there, or one that can't be loaded; `why`: the first reason, of a module that is
+ * there.
+ */
+static void *load_from(const char *folder, const char *sub, const char *name, char *why) {
     char path[PATH_BYTES + 64];
     snprintf(path, sizeof path, "%s%s%s", folder, sub, name);
-    return access(path, R_OK) == 0 ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    if (access(path, F_OK) != 0) {
+        return NULL;
+    }
+    void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!module && !why[0]) {
+        snprintf(why, WHY_BYTES, "%s", dlerror());
+    }
+    return module;
 }
 
-static void *load(const char *name) {
+static void *load(const char *name, char *why) {
     char folder[PATH_BYTES];
     ssize_t n = readlink("/proc/self/exe", folder, sizeof folder - 1);
     void *module = NULL;
@@ -31,22 +41,28 @@ static void *load(const char *name) {
         }
         static const char *const subs[] = {"", "../", "../lib/varve/"};
         for (size_t i = 0; i < sizeof subs / sizeof *subs && !module; i++) {
-            module = load_from(folder, subs[i], name);
+            module = load_from(folder, subs[i], name, why);
         }
     }
     return module ? module : dlopen(name, RTLD_NOW | RTLD_LOCAL);
 }
 
 static int find(bool emulated, const struct vv_cuda_module **module, struct vv_error *error) {
-    const char *name = names[emulated];
-    void *handle = load(name);
-    if (!handle) {
-        const char *why = dlerror();
+    const char *name = names[emulated], *kind = emulated ? "emulated " : "";
+    char why[WHY_BYTES] = "";
+    void *handle = load(name, why);
+    if (!handle && why[0]) {
         return vv_fail(error, VV_ERROR_UNSUPPORTED,
-                       "the module of %sCUDA kernels, %s, can't be loaded (%s): build varve with "
-                       "-DVARVE_CUDA=%s",
-                       emulated ? "emulated " : "", name, why ? why : "no reason given",
-                       emulated ? "emulated" : "on");
+                       "the module of %sCUDA kernels is there, but can't be loaded (%s): build it "
+                       "anew on this machine",
+                       kind, why);
+    }
+    if (!handle) {
+        const char *told = dlerror();
+        return vv_fail(error, VV_ERROR_UNSUPPORTED,
+                       "the module of %sCUDA kernels, %s, can't be found (%s): build varve with "
+                       "-DVARVE_%sCUDA=ON",
+                       kind, name, told ? told : "no reason given", emulated ? "EMULATED_" : "");
     }
     const struct vv_cuda_module *(*entry)(void) = NULL;
     void *symbol = dlsym(handle, VV_CUDA_MODULE_SYMBOL);
