@@ -37,7 +37,7 @@ fuzz: ## run every fuzzer for FUZZ_SECONDS (30) seconds
 
 format: ## bring all sources into their form
 	@tools/dependencies.sh format
-	@git ls-files '*.c' '*.h' | xargs clang-format -i
+	@git ls-files '*.c' '*.h' '*.cu' '*.cuh' '*.cpp' | xargs clang-format -i
 
 install: build ## install under PREFIX (/usr/local); DESTDIR is respected
 	@cmake --build --preset release --target pages

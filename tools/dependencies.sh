@@ -45,9 +45,11 @@ for group in "$@"; do
     edit) need libedit-dev pkg-config --exists libedit ;;
     test)
         need libcmocka-dev pkg-config --exists cmocka
+        need g++ have "${CXX:-g++}" # the emulated GPU
         need libxxhash-dev pkg-config --exists libxxhash
         need libzstd-dev pkg-config --exists libzstd
         ;;
+    cuda) have nvcc > /dev/null || need python3-venv python3 -m ensurepip --version ;;
     conformance) need libzstd-dev pkg-config --exists libzstd ;;
     clang) need clang have clang ;;
     fuzz)
