@@ -136,7 +136,7 @@ int measure(vv_device *device, uint8_t *memory, size_t bytes, vv_device_rates *r
                                },
                                &f32, error)
                          : code;
-    double threads = (double)blocks * THREADS, turns = (double)TURNS * CHAINS;
+    double threads = (double)blocks * (double)THREADS, turns = (double)(TURNS * CHAINS);
     rates->read = (double)bytes / read;
     rates->copy = (double)(2 * half * sizeof(uint4)) / copy;
     rates->int8 = threads / 32 * turns * (2.0 * 16 * 8 * 32) / int8;

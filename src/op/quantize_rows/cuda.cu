@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(32 * WARPS) planes(vv_planes p, size_t rows, v
     bool here = first < p.width; /* the width is a multiple of 32 */
     float x[4] = {};
     uint32_t top = 0;
-    for (int i = 0; i < 4 && here; i++) {
+    for (unsigned i = 0; i < 4 && here; i++) {
         x[i] = p.x[at + i];
         uint32_t magnitude = vv_bits(x[i]) & 0x7fffffffu;
         top = magnitude > top ? magnitude : top;

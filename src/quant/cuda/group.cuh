@@ -29,7 +29,7 @@ VV_CODES float half_at(const uint8_t *at) {
     return __half2float(__ushort_as_half(*reinterpret_cast<const uint16_t *>(at)));
 }
 VV_CODES uint32_t u32_at(const uint8_t *at) { /* anywhere */
-    return at[0] | at[1] << 8 | at[2] << 16 | (uint32_t)at[3] << 24;
+    return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
 /* Sixteen bytes, at a multiple of 16. */
 VV_CODES void load16(const uint8_t *at, uint32_t (&to)[4]) {
