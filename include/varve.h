@@ -750,7 +750,8 @@ struct varve_check_options {
 };
 int varve_check(const struct varve_check_options *options, size_t *passed, size_t *failed,
                 struct varve_error *error);
-/* Calls `each` for every variant for a device (the mock has the CPU's); `here`: this one can run it.
+/* Calls `each` for every variant for a device (the mock has the CPU's); `here`: this one can run
+ * it.
  */
 int varve_check_list(enum varve_device device,
                      void (*each)(void *context, const char *variant, bool here), void *context,

@@ -48,9 +48,9 @@ static void bash_completes_commands_and_options(void **state) {
     offers("varve run --temp", "--temperature\n");
     offers("varve tokenize --temp", "\n"); /* an option of run alone */
     offers("varve help det", "detokenize\n");
-    offers("varve inspect ''",
-           "--cache-precision\n--ctx-size\n--full\n--help\n--json\n--kv\n--load\n--model\n--out\n--tensor\n"
-           "--verify\n--window\n");
+    offers("varve inspect ''", "--cache-precision\n--ctx-size\n--full\n--help\n--json\n--kv\n--"
+                               "load\n--model\n--out\n--tensor\n"
+                               "--verify\n--window\n");
 }
 
 static void bash_completes_values(void **state) {

@@ -50,7 +50,7 @@ struct vv_device {
     unsigned processors;     /* multiprocessors of a GPU */
     uint64_t memory;         /* bytes of it that were free when it was opened; 0: not known */
     const struct vv_layout *layout; /* of all weights there; NULL: the file's order */
-    bool packs_weights;      /* wants variants with a weight order of their own */
+    bool packs_weights;             /* wants variants with a weight order of their own */
 };
 
 /* Where a CPU's threads run and its memory lies (device/cpu/placement.h). */

@@ -16,8 +16,8 @@ int vv_weights_new(const struct vv_gguf *file, struct vv_device *device, struct 
                    struct vv_error *error);
 void vv_weights_free(struct vv_weights *weights);
 
-/* Matrices of float types whose names begin with `prefix` (which must outlive `weights`) are kept in
- * the type Q8_0, where their rows have whole blocks: half of the bytes of BF16 to read. To be
+/* Matrices of float types whose names begin with `prefix` (which must outlive `weights`) are kept
+ * in the type Q8_0, where their rows have whole blocks: half of the bytes of BF16 to read. To be
  * called before they are asked for. */
 void vv_weights_recode(struct vv_weights *weights, const char *prefix);
 

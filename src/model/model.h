@@ -14,7 +14,7 @@ struct vv_model_facts {
     size_t layers, mtp_layers, vocabulary, context, width, streams;
     int32_t stop[8]; /* tokens that end an answer */
     size_t stop_count;
-    float temperature; /* that the publisher advises, if any; else 0 */
+    float temperature;  /* that the publisher advises, if any; else 0 */
     bool rounded_cache; /* trained with cache entries of few bits (--cache-precision model) */
 };
 

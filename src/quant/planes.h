@@ -50,7 +50,7 @@ VV_BOTH size_t vv_plane_scales(size_t width, size_t unit) {
 
 /* A segment of a row as panels take it, from the planes of its set. */
 VV_BOTH void vv_coarse_panel_row(const struct vv_planes *p, size_t row, size_t segment,
-                                       struct vv_panel_row *to) {
+                                 struct vv_panel_row *to) {
     size_t at = row * p->width + 128 * segment, left = p->width - 128 * segment;
     size_t values = left < 128 ? left : 128;
     memset(to, 0, sizeof *to);
@@ -60,7 +60,7 @@ VV_BOTH void vv_coarse_panel_row(const struct vv_planes *p, size_t row, size_t s
 }
 
 VV_BOTH void vv_fine_panel_row(const struct vv_planes *p, size_t row, size_t segment,
-                                     struct vv_panel_row *to) {
+                               struct vv_panel_row *to) {
     size_t at = row * p->width + 128 * segment, left = p->width - 128 * segment;
     size_t blocks = left < 128 ? left / 32 : 4;
     memset(to, 0, sizeof *to);
