@@ -43,11 +43,11 @@ function(varve_emulated_cuda target)
   varve_emulated_options(${target})
 endfunction()
 
-# The module of CUDA kernels: every src/device/cuda/*.cu, src/quant/cuda/*.cu and src/op/*/cuda*.cu. An operation's folder
+# The module of CUDA kernels: every src/device/cuda/*.cu, src/op/cuda/*.cu and src/op/*/cuda*.cu. An operation's folder
 # is on the module's list if it has a cuda.cu.
 function(varve_cuda_sources list folder_list)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/device/cuda/*.cu
-       ${CMAKE_CURRENT_SOURCE_DIR}/quant/cuda/*.cu ${CMAKE_CURRENT_SOURCE_DIR}/op/*/cuda*.cu)
+       ${CMAKE_CURRENT_SOURCE_DIR}/op/cuda/*.cu ${CMAKE_CURRENT_SOURCE_DIR}/op/*/cuda*.cu)
   set(text "")
   foreach(path IN LISTS sources)
     if(path MATCHES "/op/([^/]+)/cuda[.]cu$")

@@ -1,7 +1,7 @@
 /* Models that are only described. */
 #include "tune/geometry.h"
 #include "api/internal.h"
-#include "device/device.h"
+#include "registry/open.h"
 
 /* All of the model: by name, or the header of a file. */
 static int open_whole(const char *what, const char *types, struct vv_gguf **whole,

@@ -72,21 +72,6 @@ int vv_cpu_device(const struct vv_cpu_options *options, struct vv_device **devic
 int vv_mock_device(const struct vv_cpu_options *options, struct vv_device **device,
                    struct vv_error *error);
 
-/* The first NVIDIA GPU; or, `emulated`, the same kernels on the CPU, slowly: for tests where there
- * is no GPU. VV_ERROR_UNSUPPORTED: there is none, or no module of kernels for it; the sentence says
- * which. */
-int vv_cuda_device(bool emulated, struct vv_device **device, struct vv_error *error);
-
-enum vv_device_kind {
-    VV_DEVICE_CPU,
-    VV_DEVICE_MOCK,
-    VV_DEVICE_CUDA,
-    VV_DEVICE_CUDA_EMULATED,
-};
-/* Any of them; `options` count for the first two. */
-int vv_device_open(enum vv_device_kind kind, const struct vv_cpu_options *options,
-                   struct vv_device **device, struct vv_error *error);
-
 /* Physical cores inside the affinity mask and the cgroup's quota, at least 1. */
 unsigned vv_cpu_default_threads(void);
 /* A sentence in `text` if this process can't run `threads` threads at once on cores of their own.

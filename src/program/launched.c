@@ -224,7 +224,10 @@ static struct recording *find(struct vv_program *program, const struct key *key)
 static int queue_or_play(struct vv_program *program, struct vv_error *error) {
     struct vv_launched *l = program->launched;
     struct key key = key_of(program);
-    struct vv_launch shape = {.depth = key.depth > key.beside_depth ? key.depth : key.beside_depth};
+    struct vv_launch shape = {
+        .depth = key.depth > key.beside_depth ? key.depth : key.beside_depth,
+        .processors = program->device->processors, /* `scratch` may ask for it, before any queue */
+    };
     shape.mirror[0] = mirror(program);
     if (l->beside) {
         shape.mirror[1] = mirror(l->beside);

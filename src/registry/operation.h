@@ -7,28 +7,11 @@
  */
 #pragma once
 #include "base/error.h"
+#include "device/features.h"
 #include "quant/weight.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* What a CPU can do; several bits together are all needed. */
-enum {
-    VV_CPU_ANY = 0,
-    VV_CPU_AVX2 = 1 << 0,   /* with FMA, F16C, BMI2 */
-    VV_CPU_AVX512 = 1 << 1, /* x86-64-v4: F, BW, CD, DQ, VL */
-    VV_CPU_AVX512_VNNI = 1 << 2,
-    VV_CPU_AVX_VNNI = 1 << 3, /* the same products on 256-bit registers, without AVX-512 */
-    VV_CPU_AMX_INT8 = 1 << 4, /* tiles of bytes, and the system's leave to use them */
-    VV_CPU_NEON = 1 << 5,     /* every AArch64 CPU */
-    VV_CPU_DOTPROD = 1 << 6,  /* Armv8.2 sdot, udot */
-    VV_CPU_I8MM = 1 << 7,     /* Armv8.6 smmla, usdot */
-
-    /* And what an NVIDIA GPU can do, by its compute capability. */
-    VV_CUDA_ANY = 1 << 16, /* 8.0 */
-    VV_CUDA_90 = 1 << 17,
-    VV_CUDA_100 = 1 << 18,
-};
 
 /* A stretch of memory that an operation touches. */
 struct vv_buffer {
@@ -117,19 +100,6 @@ void vv_add_variants(const struct vv_more_variants *list);
 
 /* All folders of src/op, in name order; ends with NULL. */
 extern const struct vv_operation_folder *const vv_operation_folders[];
-
-/*
- * What this CPU can do, VV_CPU_… bits: from CPUID and what the system saves of the registers, or
- * from the auxiliary vector. The first call asks the system for the use of AMX tiles.
- */
-uint32_t vv_cpu_features(void);
-
-/*
- * The features of a level by its name: portable; avx2, avxvnni, avx512, vnni, amx; neon, dotprod,
- * i8mm. A level has all that it needs (amx: all of vnni) and nothing else. VV_ERROR_UNSUPPORTED:
- * this machine lacks some of it; VV_ERROR_INVALID: no such level. The sentence lists those here.
- */
-int vv_cpu_level(const char *name, uint32_t *features, struct vv_error *error);
 
 /*
  * The variant that runs `args` on a device with `features`, whose kernels are launched or called:

@@ -4,6 +4,7 @@
  */
 #pragma once
 #include "model/model.h"
+#include "registry/open.h"
 
 struct vv_session;
 

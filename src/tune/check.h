@@ -1,6 +1,6 @@
 /* `varve check`: every variant of this machine against its reference, folder by folder. */
 #pragma once
-#include "device/device.h"
+#include "registry/open.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

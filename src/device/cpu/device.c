@@ -2,7 +2,7 @@
 #include "device/device.h"
 #include "device/cpu/pages.h"
 #include "device/cpu/team.h"
-#include "registry/operation.h"
+#include "device/features.h"
 
 #include <stdlib.h>
 #include <string.h>

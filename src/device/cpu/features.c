@@ -1,6 +1,6 @@
 /* The only place that asks what this CPU can do. */
 #include "device/cpu/features.h"
-#include "registry/operation.h"
+#include "device/features.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

@@ -2,16 +2,14 @@
  * An NVIDIA GPU: memory, streams, and queues of kernels that are run at once or recorded as graphs.
  * Everything here returns a sentence when the runtime refuses.
  */
-#include "device/cuda/kernel.cuh"
-#include "device/cuda/module.h"
+#include "device/cuda/runtime.cuh"
+#include "device/cuda/shared_pool.cuh"
 VV_C_BEGIN
 #include "quant/split.h"
 VV_C_END
 
 #include <cstdlib>
 #include <vector>
-
-int vv_cuda_rates(vv_device *device, vv_device_rates *rates, vv_error *error); /* rates.cu */
 
 namespace {
 

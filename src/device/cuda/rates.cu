@@ -2,9 +2,7 @@
  * What the GPU can do at most: kernels that only read, only copy, only multiply 8-bit integers by
  * its matrix units, only fma. The best of a few runs each.
  */
-#include "device/cuda/kernel.cuh"
-
-int vv_cuda_rates(vv_device *device, vv_device_rates *rates, vv_error *error);
+#include "device/cuda/runtime.cuh"
 
 namespace {
 

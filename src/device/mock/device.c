@@ -6,7 +6,7 @@
  */
 #include "device/device.h"
 #include "device/cpu/team.h"
-#include "registry/operation.h"
+#include "device/features.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* The softmax of docs/arithmetic.md, section 5: chunks of keys, and their merge. */
 #pragma once
-#include "device/cuda/dot.cuh"
+#include "op/cuda/dot.cuh"
 
 namespace {
 

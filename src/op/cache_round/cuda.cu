@@ -1,7 +1,7 @@
 /* round_fp8: a warp a block of values. round_fp4: a block a vector, which it keeps in shared
  * memory.
  */
-#include "device/cuda/kernel.cuh"
+#include "op/cuda/kernel.cuh"
 VV_C_BEGIN
 #include "op/cache_round/round.h"
 VV_C_END

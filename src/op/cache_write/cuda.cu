@@ -1,5 +1,5 @@
 /* A thread an element of an entry. */
-#include "device/cuda/kernel.cuh"
+#include "op/cuda/kernel.cuh"
 VV_C_BEGIN
 #include "op/cache_write/contract.h"
 VV_C_END

@@ -1,5 +1,5 @@
 /* A block a row; those that complete no block of tokens end at once. */
-#include "device/cuda/dot.cuh"
+#include "op/cuda/dot.cuh"
 VV_C_BEGIN
 #include "op/compress/contract.h"
 VV_C_END

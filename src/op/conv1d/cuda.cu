@@ -1,5 +1,5 @@
 /* A thread a channel of a row; where a row's taps lie is found once a block. */
-#include "device/cuda/kernel.cuh"
+#include "op/cuda/kernel.cuh"
 VV_C_BEGIN
 #include "op/conv1d/contract.h"
 VV_C_END

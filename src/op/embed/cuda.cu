@@ -1,5 +1,5 @@
 /* A thread a value of a row of the table, and all streams of it. */
-#include "quant/cuda/decode.cuh"
+#include "op/cuda/decode.cuh"
 VV_C_BEGIN
 #include "op/embed/contract.h"
 VV_C_END

@@ -3,12 +3,12 @@
  * count ends at once, so the host need not know it. Gate and up of one format are multiplied
  * together, and their end is silu and product; others go through scratch memory.
  */
-#include "device/cuda/kernel.cuh"
+#include "op/cuda/kernel.cuh"
 VV_C_BEGIN
 #include "op/experts/contract.h"
 #include "quant/split.h"
 VV_C_END
-#include "quant/cuda/products.h"
+#include "op/cuda/products.h"
 
 namespace {
 
@@ -78,12 +78,7 @@ __global__ void __launch_bounds__(THREADS)
     if (i >= n) {
         return;
     }
-    float g = gate[i], u = up[i];
-    if (a.limit > 0.0f) {
-        g = g > a.limit ? a.limit : g;
-        u = u > a.limit ? a.limit : u < -a.limit ? -a.limit : u;
-    }
-    float h = vv_silu(g) * u;
+    float h = vv_gated(gate[i], up[i], vv_limit(a.limit));
     a.h[i] = a.weight ? h * a.weight[i / a.hidden] : h;
 }
 

@@ -1,5 +1,5 @@
 /* A thread as many bytes as all rows are aligned to. */
-#include "device/cuda/kernel.cuh"
+#include "op/cuda/kernel.cuh"
 VV_C_BEGIN
 #include "op/gather_rows/contract.h"
 VV_C_END

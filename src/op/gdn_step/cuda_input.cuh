@@ -1,6 +1,6 @@
 /* What comes before the delta rule: a sequence's rows, the short convolution, the gates. */
 #pragma once
-#include "device/cuda/dot.cuh"
+#include "op/cuda/dot.cuh"
 VV_C_BEGIN
 #include "op/gdn_step/contract.h"
 VV_C_END

@@ -6,7 +6,7 @@
  * read them 16 bytes at a time (staged_at).
  */
 #pragma once
-#include "device/cuda/dot.cuh"
+#include "op/cuda/dot.cuh"
 VV_C_BEGIN
 #include "op/gdn_step/contract.h"
 VV_C_END

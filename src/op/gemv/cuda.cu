@@ -1,10 +1,10 @@
 /* One weight; the kernels are those of quant/cuda. */
-#include "device/cuda/kernel.cuh"
+#include "op/cuda/kernel.cuh"
 VV_C_BEGIN
 #include "op/gemv/contract.h"
 #include "quant/split.h"
 VV_C_END
-#include "quant/cuda/products.h"
+#include "op/cuda/products.h"
 
 static int launch(const void *args, const vv_launch *on) {
     auto a = static_cast<const struct vv_gemv *>(args);

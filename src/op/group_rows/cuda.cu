@@ -1,5 +1,5 @@
 /* A thread a pair; the first of a group lists it. */
-#include "device/cuda/kernel.cuh"
+#include "op/cuda/kernel.cuh"
 VV_C_BEGIN
 #include "op/group_rows/contract.h"
 VV_C_END

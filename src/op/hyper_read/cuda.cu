@@ -3,12 +3,12 @@
  * a float format. hyper_up: the rows of one value's streams are neighbouring slots of a block,
  * whose end takes them together.
  */
-#include "device/cuda/dot.cuh"
+#include "op/cuda/dot.cuh"
 VV_C_BEGIN
 #include "op/hyper_read/contract.h"
 #include "quant/split.h"
 VV_C_END
-#include "quant/cuda/products.h"
+#include "op/cuda/products.h"
 
 namespace {
 
@@ -56,10 +56,6 @@ void part_of(vv_product_part *part, const vv_weight *weight, vv_product_end end,
     part->to_row = weight->rows;
 }
 
-bool is_float(int type) {
-    return type == VV_TYPE_F32 || type == VV_TYPE_F16 || type == VV_TYPE_BF16;
-}
-
 int launch_down(const void *args, const vv_launch *on) {
     auto a = static_cast<const struct vv_hyper_down *>(args);
     vv_product_job job = {};
@@ -70,7 +66,7 @@ int launch_down(const void *args, const vv_launch *on) {
     part_of(&job.part[0], a->down, VV_END_SILU, a->a);
     if (a->inject) {
         part_of(&job.part[1], a->inject, VV_END_GAMMA, a->gamma);
-        job.parts = is_float(a->inject->type) ? 2 : 1;
+        job.parts = vv_is_float_type(a->inject->type) ? 2 : 1;
     }
     int code = vv_cuda_products(&job, on);
     if (code == VV_OK && a->inject && job.parts == 1) {

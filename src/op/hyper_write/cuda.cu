@@ -1,5 +1,5 @@
 /* A thread a value of a stream. */
-#include "device/cuda/kernel.cuh"
+#include "op/cuda/kernel.cuh"
 VV_C_BEGIN
 #include "op/hyper_write/contract.h"
 VV_C_END

@@ -1,5 +1,5 @@
 /* A block a row; most rows complete no block of tokens. */
-#include "device/cuda/dot.cuh"
+#include "op/cuda/dot.cuh"
 VV_C_BEGIN
 #include "op/index_pool/contract.h"
 VV_C_END

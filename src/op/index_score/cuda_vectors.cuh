@@ -1,6 +1,6 @@
 /* Vectors of the indexer as they lie, and what a row has of them. */
 #pragma once
-#include "device/cuda/dot.cuh"
+#include "op/cuda/dot.cuh"
 VV_C_BEGIN
 #include "op/index_score/contract.h"
 VV_C_END

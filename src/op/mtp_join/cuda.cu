@@ -1,5 +1,5 @@
 /* A thread a value. */
-#include "device/cuda/kernel.cuh"
+#include "op/cuda/kernel.cuh"
 VV_C_BEGIN
 #include "op/mtp_join/contract.h"
 VV_C_END

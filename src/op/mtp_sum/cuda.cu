@@ -1,5 +1,5 @@
 /* A thread a value of a stream. */
-#include "device/cuda/kernel.cuh"
+#include "op/cuda/kernel.cuh"
 VV_C_BEGIN
 #include "op/mtp_sum/contract.h"
 VV_C_END

@@ -2,7 +2,7 @@
  * A block a head of a row. Each thread finds the row of the table itself, which costs less than to
  * hand it on: all of them read the same few numbers.
  */
-#include "quant/cuda/decode.cuh"
+#include "op/cuda/decode.cuh"
 VV_C_BEGIN
 #include "op/ngram_embed/contract.h"
 VV_C_END

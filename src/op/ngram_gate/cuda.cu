@@ -1,5 +1,5 @@
 /* A block a stream of a row. */
-#include "device/cuda/dot.cuh"
+#include "op/cuda/dot.cuh"
 VV_C_BEGIN
 #include "op/ngram_gate/contract.h"
 VV_C_END

@@ -2,7 +2,7 @@
  * A warp a segment of 128 values, four a thread. The largest magnitude of 32 values is that of
  * eight threads, of 128 that of all; sums of 16 are those of four.
  */
-#include "device/cuda/kernel.cuh"
+#include "op/cuda/kernel.cuh"
 VV_C_BEGIN
 #include "op/quantize_rows/contract.h"
 VV_C_END

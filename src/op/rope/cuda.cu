@@ -1,5 +1,5 @@
 /* A thread a pair of values; blocks of one row read its position once. */
-#include "device/cuda/kernel.cuh"
+#include "op/cuda/kernel.cuh"
 VV_C_BEGIN
 #include "op/rope/contract.h"
 VV_C_END

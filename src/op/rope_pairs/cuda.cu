@@ -1,5 +1,5 @@
 /* A thread a pair of values. */
-#include "device/cuda/kernel.cuh"
+#include "op/cuda/kernel.cuh"
 VV_C_BEGIN
 #include "op/rope_pairs/contract.h"
 VV_C_END

@@ -1,5 +1,5 @@
 /* A thread a value. */
-#include "device/cuda/kernel.cuh"
+#include "op/cuda/kernel.cuh"
 VV_C_BEGIN
 #include "op/round_half/contract.h"
 VV_C_END

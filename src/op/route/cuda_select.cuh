@@ -3,7 +3,7 @@
  * of those again and again. A few dependent steps each, however many experts there are.
  */
 #pragma once
-#include "device/cuda/dot.cuh"
+#include "op/cuda/dot.cuh"
 
 constexpr unsigned VV_ALL_LANES = 0xffffffffu;
 

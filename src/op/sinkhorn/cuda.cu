@@ -3,7 +3,7 @@
  * two places in shared memory; each of its elements is divided by a sum that its lane makes itself.
  * The other two: a thread a column.
  */
-#include "device/cuda/dot.cuh"
+#include "op/cuda/dot.cuh"
 VV_C_BEGIN
 #include "op/sinkhorn/contract.h"
 VV_C_END

@@ -4,7 +4,7 @@
  * most. Then every warp lists what it finds in its stretch of the scores, behind what the warps
  * before it find.
  */
-#include "device/cuda/kernel.cuh"
+#include "op/cuda/kernel.cuh"
 VV_C_BEGIN
 #include "op/top_k/contract.h"
 VV_C_END

@@ -1,5 +1,6 @@
 /* Devices by their kind. */
-#include "device/device.h"
+#include "registry/open.h"
+#include "registry/cuda_module.h"
 
 int vv_device_open(enum vv_device_kind kind, const struct vv_cpu_options *options,
                    struct vv_device **device, struct vv_error *error) {

@@ -5,8 +5,8 @@
  * here changes a bit.
  */
 #pragma once
-#include "quant/cuda/group.cuh"
-#include "quant/cuda/products.h"
+#include "op/cuda/group.cuh"
+#include "op/cuda/products.h"
 
 namespace vv_products {
 
@@ -76,16 +76,10 @@ static __device__ void store(const vv_product_job &job, const vv_product_part &p
         }
         result = result / streams;
         break;
-    case VV_END_SWIGLU: {
-        float gate = y[0], up = y[1];
-        if (job.limit > 0.0f) {
-            gate = gate > job.limit ? job.limit : gate;
-            up = up > job.limit ? job.limit : up < -job.limit ? -job.limit : up;
-        }
-        result = vv_silu(gate) * up;
+    case VV_END_SWIGLU:
+        result = vv_gated(y[0], y[1], vv_limit(job.limit));
         result = job.row_weight ? result * job.row_weight[to_row] : result;
         break;
-    }
     default:
         break;
     }
@@ -348,7 +342,7 @@ static __device__ __forceinline__ float float_at(int type, const uint8_t *row, u
     }
 }
 
-/* Sixteen threads a segment: thread l takes values l, l + 16, … (device/cuda/dot.cuh). */
+/* Sixteen threads a segment: thread l takes values l, l + 16, … (op/cuda/dot.cuh). */
 template <int R>
 static __device__ __forceinline__ void float_segments(const vv_product_job &job, const place &at,
                                                       const rows_in_hand<R> &rows, float *sum) {
@@ -459,34 +453,36 @@ static __device__ __forceinline__ void run_rows(const vv_product_job &job, const
     }
 }
 
-template <int TYPE, int R>
-__global__ void __launch_bounds__(THREADS)
-    integers(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
-    place at;
-    if (!find_place(job, grid, at)) {
-        return;
-    }
-    spare_slots(at);
-    if (at.part == &job.part[1]) {
-        run_rows<R>(job, at, [&](const rows_in_hand<R> &rows, float *sum) {
-            float_segments<R>(job, at, rows, sum);
-        });
-    } else {
-        run_rows<R>(job, at, [&](const rows_in_hand<R> &rows, float *sum) {
-            integer_segments<TYPE, R>(job, at, rows, sum);
-        });
-    }
-}
-
-template <int R>
-__global__ void __launch_bounds__(THREADS)
-    floats(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
+/* A block's work; `segments` are those of part 0, where part 1 is of a float format. */
+template <int R, typename SEGMENTS>
+static __device__ __forceinline__ void run_block(const vv_product_job &job, const grid_of_job &grid,
+                                                 SEGMENTS segments) {
     place at;
     if (!find_place(job, grid, at)) {
         return;
     }
     spare_slots(at);
     run_rows<R>(job, at, [&](const rows_in_hand<R> &rows, float *sum) {
+        if (at.part == &job.part[0]) {
+            segments(at, rows, sum);
+        } else {
+            float_segments<R>(job, at, rows, sum);
+        }
+    });
+}
+
+template <int TYPE, int R>
+__global__ void __launch_bounds__(THREADS)
+    integers(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
+    run_block<R>(job, grid, [&](const place &at, const rows_in_hand<R> &rows, float *sum) {
+        integer_segments<TYPE, R>(job, at, rows, sum);
+    });
+}
+
+template <int R>
+__global__ void __launch_bounds__(THREADS)
+    floats(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
+    run_block<R>(job, grid, [&](const place &at, const rows_in_hand<R> &rows, float *sum) {
         float_segments<R>(job, at, rows, sum);
     });
 }
@@ -494,20 +490,9 @@ __global__ void __launch_bounds__(THREADS)
 template <int TYPE>
 __global__ void __launch_bounds__(THREADS)
     decoded(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
-    place at;
-    if (!find_place(job, grid, at)) {
-        return;
-    }
-    spare_slots(at);
-    if (at.part == &job.part[1]) {
-        run_rows<1>(job, at, [&](const rows_in_hand<1> &rows, float *sum) {
-            float_segments<1>(job, at, rows, sum);
-        });
-    } else {
-        run_rows<1>(job, at, [&](const rows_in_hand<1> &rows, float *sum) {
-            decoded_segments<TYPE>(job, at, rows, sum);
-        });
-    }
+    run_block<1>(job, grid, [&](const place &at, const rows_in_hand<1> &rows, float *sum) {
+        decoded_segments<TYPE>(job, at, rows, sum);
+    });
 }
 
 /* Starts one of these. */

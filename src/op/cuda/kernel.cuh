@@ -1,41 +1,16 @@
 /*
- * What every file of kernels begins with: the runtime, the contract's arithmetic, and how kernels
- * tell trouble. An operation's contract.h is plain C and is included between VV_C_BEGIN and
- * VV_C_END.
+ * What every file of kernels begins with: the contract's arithmetic, what launches need, and how
+ * kernels tell trouble.
  */
 #pragma once
-#include "device/cuda/intrinsics.cuh"
-
-#include <cmath>
-#include <cstdint>
-#include <cstdio>
-#include <cstring>
-#include <new>
-
-/* Before a loop of constant length whose turns belong side by side. */
-#ifdef __CUDACC__
-#define VV_UNROLL _Pragma("unroll")
-#else
-#define VV_UNROLL
-#endif
-
-#define VV_C_BEGIN extern "C" {
-#define VV_C_END }
-
+#include "device/cuda/runtime.cuh"
 VV_C_BEGIN
 #include "base/dot.h"
 #include "base/half.h"
-#include "base/math.h"
-#include "device/device.h"
-#include "device/launch.h"
-#include "gguf/types.h"
-#include "memory/state.h"
 #include "quant/planes.h"
 #include "registry/operation.h"
 #include "registry/window.h"
 VV_C_END
-
-#include "device/cuda/shared_pool.cuh"
 
 /* Where a kernel reports trouble: the least of all is told. */
 struct vv_trouble {

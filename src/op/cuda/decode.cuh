@@ -1,6 +1,6 @@
 /* Values of a group of 32 of a row, of any format. */
 #pragma once
-#include "quant/cuda/group.cuh"
+#include "op/cuda/group.cuh"
 
 /* What 32 threads do together: thread `lane` gets value `lane` of group `k` of a row that lies
  * split. Float formats: value 32 k + lane. */

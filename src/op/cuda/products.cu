@@ -1,5 +1,5 @@
 /* Jobs to launches. */
-#include "quant/cuda/products.cuh"
+#include "op/cuda/products.cuh"
 
 namespace vv_products {
 
@@ -9,22 +9,18 @@ static const kernels *kernels_of(int type) {
     return k ? k : block_kernels(type);
 }
 
-static bool is_float(int type) {
-    return type == VV_TYPE_F32 || type == VV_TYPE_F16 || type == VV_TYPE_BF16;
-}
-
 /* Threads that share a weight row: as few as fill the GPU, so that the end is divided among many
  * rows; more where there are few rows, or where the block's sums would not fit. */
 static unsigned lanes_of(const vv_product_job &job, const vv_product_part &p, unsigned row_tile,
                          const vv_launch *on) {
     constexpr size_t shared_most = 48 << 10;
     unsigned segments = (unsigned)((job.x.width + 127) / 128);
-    unsigned most = THREADS, lanes = is_float(p.type) ? 16 : 4;
+    unsigned most = THREADS, lanes = vv_is_float_type(p.type) ? 16 : 4;
     while (most > lanes && THREADS / most < p.matrices) {
         most /= 2;
     }
     size_t slots = (size_t)p.outputs * p.matrices * (job.active ? job.slices_most : 1);
-    unsigned useful = is_float(p.type) ? 16 * segments : 4 * segments;
+    unsigned useful = vv_is_float_type(p.type) ? 16 * segments : 4 * segments;
     while (lanes < most) {
         size_t in_block = THREADS / lanes;
         bool fits = in_block * row_tile * segments * sizeof(float) <= shared_most;

@@ -1,5 +1,5 @@
 /* Kernels of the super-block formats. */
-#include "quant/cuda/products.cuh"
+#include "op/cuda/products.cuh"
 
 const vv_products::kernels *vv_products::super_kernels(int type) {
     switch (type) {

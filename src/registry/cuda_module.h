@@ -24,3 +24,8 @@ extern "C"
 #endif
     const struct vv_cuda_module *
     vv_cuda_module(void);
+
+/* The first NVIDIA GPU; or, `emulated`, the same kernels on the CPU, slowly: for tests where there
+ * is no GPU. VV_ERROR_UNSUPPORTED: there is none, or no module of kernels for it; the sentence says
+ * which. */
+int vv_cuda_device(bool emulated, struct vv_device **device, struct vv_error *error);

@@ -5,9 +5,15 @@
  */
 #pragma once
 #include "device/launch.h"
+#include "gguf/types.h"
 #include "quant/planes.h"
 #include "quant/weight.h"
 #include <stdint.h>
+
+/* Formats whose rows are floats, of which a job may have a second part. */
+static inline bool vv_is_float_type(int type) {
+    return type == VV_TYPE_F32 || type == VV_TYPE_F16 || type == VV_TYPE_BF16;
+}
 
 /* What is done with the products y[m], m = 0 .. matrices - 1, of output o and a row. */
 enum vv_product_end {

@@ -4,8 +4,8 @@
  * layouts themselves are described in quant/NAME.h.
  */
 #pragma once
-#include "device/cuda/kernel.cuh"
-#include "quant/cuda/tables.cuh"
+#include "op/cuda/kernel.cuh"
+#include "op/cuda/tables.cuh"
 VV_C_BEGIN
 #include "quant/split.h"
 VV_C_END

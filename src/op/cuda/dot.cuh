@@ -4,7 +4,7 @@
  * lanes, after which all sixteen hold the sum.
  */
 #pragma once
-#include "device/cuda/kernel.cuh"
+#include "op/cuda/kernel.cuh"
 
 static __device__ inline float vv_add_lanes_across(float lane) {
     for (int apart = VV_LANES / 2; apart > 0; apart /= 2) {

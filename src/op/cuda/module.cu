@@ -1,6 +1,6 @@
 /* The list of all variants, and the module's entry. */
-#include "device/cuda/kernel.cuh"
-#include "device/cuda/module.h"
+#include "op/cuda/kernel.cuh"
+#include "registry/cuda_module.h"
 
 #include <mutex>
 #include <vector>
@@ -10,8 +10,6 @@
 #define VV_CUDA_FOLDER(name) extern const vv_more_variants vv_cuda_folder_##name[];
 #include "cuda_folders.inc"
 #undef VV_CUDA_FOLDER
-
-int vv_cuda_open(vv_device **device, vv_error *error);
 
 static const vv_more_variants *const folders[] = {
 #define VV_CUDA_FOLDER(name) vv_cuda_folder_##name,

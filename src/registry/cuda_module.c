@@ -2,7 +2,7 @@
  * Finds and loads the module of CUDA kernels: beside the program (a build tree), in ../lib/varve
  * from there (an installation), else where the system looks for libraries. A module stays loaded.
  */
-#include "device/cuda/module.h"
+#include "registry/cuda_module.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Kernels of the block formats. */
-#include "quant/cuda/products.cuh"
+#include "op/cuda/products.cuh"
 
 const vv_products::kernels *vv_products::block_kernels(int type) {
     switch (type) {

@@ -1,5 +1,5 @@
 /* Kernels of the super-block formats whose codes are rows of a grid. */
-#include "quant/cuda/products.cuh"
+#include "op/cuda/products.cuh"
 
 const vv_products::kernels *vv_products::grid_kernels(int type) {
     switch (type) {

@@ -1,0 +1,14 @@
+/* Opening a device of any kind. One that is loaded brings variants of operations with it, so this
+ * lies above devices. */
+#pragma once
+#include "device/device.h"
+
+enum vv_device_kind {
+    VV_DEVICE_CPU,
+    VV_DEVICE_MOCK,
+    VV_DEVICE_CUDA,
+    VV_DEVICE_CUDA_EMULATED,
+};
+/* Any of them; `options` count for the first two. */
+int vv_device_open(enum vv_device_kind kind, const struct vv_cpu_options *options,
+                   struct vv_device **device, struct vv_error *error);
