@@ -81,3 +81,31 @@ static inline void vv_check_spread(const struct vv_window *w, const struct vv_st
         }
     }
 }
+
+/* Lists of blocks of `ratio` tokens for all rows of a window, as top_k leaves them: `keep` random
+ * ones of those that a row sees, or all of them, ascending; then -1. */
+struct vv_check_lists {
+    int32_t *list;   /* [rows][keep] */
+    int32_t *listed; /* [rows] */
+};
+
+static inline struct vv_check_lists vv_check_lists(struct vv_check *check,
+                                                   const struct vv_window *window, size_t rows,
+                                                   size_t keep, size_t ratio) {
+    struct vv_check_lists l = {vv_check_memory(check, rows * keep * sizeof *l.list),
+                               vv_check_memory(check, rows * sizeof *l.listed)};
+    for (size_t r = 0; r < rows; r++) {
+        size_t blocks = ((size_t)window->position[r] + 1) / ratio, n = 0;
+        for (size_t b = 0; b < blocks && n < keep; b++) {
+            size_t left = blocks - b;
+            if (left <= keep - n || vv_check_below(check, left) < keep - n) {
+                l.list[r * keep + n++] = (int32_t)b;
+            }
+        }
+        l.listed[r] = (int32_t)n;
+        while (n < keep) {
+            l.list[r * keep + n++] = -1;
+        }
+    }
+    return l;
+}

@@ -123,24 +123,9 @@ static void enter_window(struct vv_check *check, struct story *s, struct vv_wind
 
 /* Lists for all rows: `keep` random blocks of those a row sees, or all of them. */
 static void add_lists(struct vv_check *check, struct vv_attend_window *a, size_t keep) {
-    size_t rows = vv_rows(a->rows);
-    int32_t *list = vv_check_memory(check, rows * keep * sizeof *list);
-    int32_t *listed = vv_check_memory(check, rows * sizeof *listed);
-    for (size_t r = 0; r < rows; r++) {
-        size_t blocks = ((size_t)a->window->position[r] + 1) / a->ratio, n = 0;
-        for (size_t b = 0; b < blocks && n < keep; b++) {
-            size_t left = blocks - b;
-            if (left <= keep - n || vv_check_below(check, left) < keep - n) {
-                list[r * keep + n++] = (int32_t)b;
-            }
-        }
-        listed[r] = (int32_t)n;
-        while (n < keep) {
-            list[r * keep + n++] = -1;
-        }
-    }
-    a->list = list;
-    a->listed = listed;
+    struct vv_check_lists l = vv_check_lists(check, a->window, vv_rows(a->rows), keep, a->ratio);
+    a->list = l.list;
+    a->listed = l.listed;
     a->keep = keep;
 }
 

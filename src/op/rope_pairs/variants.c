@@ -1,6 +1,6 @@
-#include "op/buffers.h"
 #include "op/rope_pairs/contract.h"
 #include "op/rope_pairs/internal.h"
+#include "op/rotated.h"
 
 static size_t units(const void *args) {
     const struct vv_rope_pairs *a = args;
@@ -9,13 +9,9 @@ static size_t units(const void *args) {
 
 static size_t buffers(const void *args, struct vv_buffer *out) {
     const struct vv_rope_pairs *a = args;
-    if (out) {
-        size_t within = (a->heads - 1) * a->head_stride + a->dims;
-        size_t x = vv_extent(vv_rows(a->rows), a->row_stride, within);
-        out[0] = vv_updates(a->x, x * sizeof(float));
-        out[1] = vv_reads(a->turn, a->dims / 2 * sizeof(uint64_t));
-    }
-    return 2;
+    return vv_rotated_buffers((struct vv_rotated){a->x, vv_rows(a->rows), a->heads, a->row_stride,
+                                                  a->head_stride, a->dims, a->turn},
+                              out);
 }
 
 static const struct vv_variant variants[] = {
