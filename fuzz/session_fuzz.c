@@ -55,14 +55,15 @@ static void put_right(uint8_t *bytes, size_t size) {
 static int read_all(struct vv_saved *saved, struct vv_error *error) {
     struct vv_saved_counts counts = vv_saved_counts(saved);
     struct vv_saved_block block;
-    uint64_t sum = 0, pages = 0;
+    volatile uint64_t sum = 0; /* a use of all bytes, which no compiler takes out */
+    uint64_t pages = 0;
     uint32_t marks = 0;
     do {
         int code = vv_saved_next(saved, &block, error);
         if (code != VV_OK) {
             return code;
         }
-        sum ^= block.size > 0 ? vv_checksum(block.bytes, block.size, 0) : 0; /* all can be read */
+        sum = sum ^ (block.size > 0 ? vv_checksum(block.bytes, block.size, 0) : 0);
         must(block.kind == VV_SAVED_END || block.position <= counts.tokens);
         pages = block.kind == VV_SAVED_PAGE ? block.position : pages;
         marks += block.kind == VV_SAVED_MARK;

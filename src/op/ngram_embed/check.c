@@ -291,9 +291,11 @@ static void refusals(struct vv_check *check) {
     vv_check_refuses(check, &vv_ngram_embed, &e.args, VV_ERROR_INVALID, "a row too many");
     e.table.rows = (size_t)last + 1;
     vv_check_refuses(check, &vv_ngram_embed, &e.args, VV_OK, "the last row");
-    uint64_t vocab[8] = {0}, offset[8] = {0};
-    memcpy(offset + 1, e.args.offset + 1, 7 * sizeof *offset);
-    memcpy(vocab + 1, e.args.vocab + 1, 7 * sizeof *vocab);
+    uint64_t *vocab = vv_check_memory(check, e.heads * sizeof *vocab);
+    uint64_t *offset = vv_check_memory(check, e.heads * sizeof *offset);
+    vocab[0] = offset[0] = 0;
+    memcpy(offset + 1, e.args.offset + 1, (e.heads - 1) * sizeof *offset);
+    memcpy(vocab + 1, e.args.vocab + 1, (e.heads - 1) * sizeof *vocab);
     e.args.vocab = vocab;
     vv_check_refuses(check, &vv_ngram_embed, &e.args, VV_ERROR_INVALID, "no vocabulary");
     vocab[0] = 1;
