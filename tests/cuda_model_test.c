@@ -4,6 +4,7 @@
  * runs out, wherever it does, ends in a sentence.
  */
 #include "device/device.h"
+#include "registry/open.h"
 #include "registry/operation.h"
 #include "support/edited.h"
 #include "support/folder.h"
