@@ -241,13 +241,13 @@ static void c058_flipped_cut_and_longer(void **state) {
         b.at[at] ^= (unsigned char)(1u << at % 8);
         write_file(bad, b.at, b.count);
         b.at[at] ^= (unsigned char)(1u << at % 8);
-        refuses(s.session, bad, at < 88 ? varve_session_length(s.session, 0) : 0, WORDS("bad"));
+        refuses(s.session, bad, at < 96 ? varve_session_length(s.session, 0) : 0, WORDS("bad"));
         load(s.session, s.path); /* the next one is as good as ever */
         assert_int_equal(varve_session_length(s.session, 0), 70);
     }
     for (size_t count = 0; count < b.count; count += count < 200 ? 1 : step) {
         write_file(bad, b.at, count);
-        refuses(s.session, bad, count < 88 ? varve_session_length(s.session, 0) : 0, WORDS("bad"));
+        refuses(s.session, bad, count < 96 ? varve_session_length(s.session, 0) : 0, WORDS("bad"));
     }
     b.at[b.count] = 0;
     write_file(bad, b.at, b.count + 1);
@@ -270,7 +270,7 @@ static void another_version(void **state) {
 /* A block that stands there twice, the first one's neighbours being right. */
 static void c062_a_block_twice(void **state) {
     (void)state;
-    enum { HEADER = 88, TOKEN_BLOCK = 40 };
+    enum { HEADER = 96, TOKEN_BLOCK = 40 };
     struct setting s = set_up(micro, plain, 20);
     struct bytes b = read_file(s.path);
     uint64_t stored;

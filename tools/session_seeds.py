@@ -36,9 +36,9 @@ def block(kind, position, data, packed=False):
     return struct.pack("<IIQQQQ", kind, packed, position, len(data), len(stored), 0) + stored
 
 
-def file(tokens, marks, note=b"", packed=False, version=1, origin=(0,) * 3 + (0, 0, 0, 4)):
+def file(tokens, marks, note=b"", packed=False, version=1, origin=(0,) * 8 + (4,)):
     data = lambda n: bytes(i // 7 % 5 for i in range(n))
-    out = b"varve.s\n" + struct.pack("<II", version, 88) + struct.pack("<QQQIIII", *origin)
+    out = b"varve.s\n" + struct.pack("<II", version, 96) + struct.pack("<QQQIIIIII", *origin)
     out += struct.pack("<QQII", tokens, len(note), len(marks), 0) + bytes(8)
     out += block(TOKENS, 0, data(4 * tokens), packed and tokens > 8) + block(NOTE, 0, note)
     for begin in range(0, tokens, CONTEXT_PAGE):
@@ -55,8 +55,8 @@ seeds = {
     "pages": file(17, [4, 9, 17]),
     "packed": file(40, [1, 40], packed=True),
     "bad_version": file(3, [3], version=2),
-    "bad_weights": file(3, [3], origin=(0, 1, 0, 0, 0, 0, 4)),
-    "bad_half": file(3, [3], origin=(0, 0, 0, 1, 0, 0, 4)),
+    "bad_weights": file(3, [3], origin=(0, 1, 0, 0, 0, 0, 0, 0, 4)),
+    "bad_half": file(3, [3], origin=(0, 0, 0, 1, 0, 0, 0, 0, 4)),
     "bad_long": file(41, [41]),
     "bad_marks": file(9, [9, 5]),
     "bad_no_end": file(9, [5]),

@@ -2,6 +2,7 @@
 #include "chat.h"
 #include "commands.h"
 #include "interrupt.h"
+#include "kept.h"
 #include "output.h"
 #include "report.h"
 
@@ -12,18 +13,34 @@
 
 /* ---- one turn ---- */
 
-/* Takes `ids` for the prompt. Where they begin with all that the session holds, only the others
- * will be read; else it begins anew, as its state cannot be taken back to an earlier token. */
-static void set_prompt(struct run *run, const struct varve_ids *ids) {
-    size_t held = varve_session_length(run->session, 0);
-    bool appends = held > 0 && held < ids->count && held <= run->ids.count &&
-                   memcmp(ids->at, run->ids.at, held * sizeof *ids->at) == 0;
-    if (!appends) {
-        varve_session_clear(run->session, 0);
+/* Of a full context a quarter is for the answer. */
+static bool is_long(const struct run *run, size_t count) {
+    return count > run->options.context / 4 * 3;
+}
+
+/* The conversation's ids for the prompt. Where they are too many and the context may shift, the
+ * oldest questions and answers are let go until it is not. */
+static int set_prompt(struct chat *chat, enum varve_thinking *thinking) {
+    struct run *run = &chat->run;
+    struct conversation *conversation = &chat->conversation;
+    bool shifts = choice_of(run->arguments, OPTION_context_full) == CONTEXT_SHIFT;
+    size_t before = json_array_size(conversation->messages);
+    int code;
+    do {
+        varve_ids_free(&run->ids);
+        code = conversation_ids(conversation, &run->opened, &run->ids, thinking);
+    } while (code == EXIT_DONE && shifts && is_long(run, run->ids.count) &&
+             conversation_drop_oldest(conversation));
+    size_t after = json_array_size(conversation->messages);
+    if (after < before) {
+        report("the context of %u tokens is nearly full: the %zu oldest messages behind the system "
+               "message have left it",
+               run->options.context, before - after);
     }
-    varve_ids_free(&run->ids);
-    run->ids = *ids;
-    run->held_count = appends ? held : 0;
+    if (code == EXIT_DONE) {
+        run->marks = conversation_marks(conversation, &run->opened, &run->ids);
+    }
+    return code;
 }
 
 static void add_count(struct chat_count *to, const struct chat_count *c) {
@@ -38,7 +55,7 @@ static void count_turn(struct chat *chat) {
     const struct run *run = &chat->run;
     chat->last = (struct chat_count){.read = run->read_count,
                                      .reused = run->held_count,
-                                     .written = run->ids.count - run->prompt_count,
+                                     .written = run_written(run),
                                      .read_seconds = run->prompt_seconds,
                                      .write_seconds = run->answer_seconds};
     add_count(&chat->total, &chat->last);
@@ -48,15 +65,11 @@ static void count_turn(struct chat *chat) {
 /* Reads the prompt and writes the answer through `reply`. */
 static int generate(struct chat *chat, struct reply *reply) {
     struct run *run = &chat->run;
-    struct varve_ids ids = {0};
     enum varve_thinking thinking = VARVE_THINKING_NONE;
-    int code = conversation_ids(&chat->conversation, &run->opened, &ids, &thinking);
-    if (code != EXIT_DONE) {
-        varve_ids_free(&ids);
-        return code;
+    int code = set_prompt(chat, &thinking);
+    if (code == EXIT_DONE) {
+        code = run_check_prompt(run);
     }
-    set_prompt(run, &ids);
-    code = run_check_prompt(run);
     if (code == EXIT_DONE) {
         code = run_open_streams(run);
     }
@@ -221,6 +234,22 @@ static int talk(struct chat *chat) {
 
 /* ---- beginning ---- */
 
+/* Goes on from the file of --session, if there is one already. */
+static int resume_chat(struct chat *chat) {
+    json_t *note;
+    int code = kept_load(&chat->run, &note);
+    if (code == EXIT_DONE) {
+        code = kept_conversation(&chat->run, note, &chat->conversation);
+    }
+    if (code == EXIT_DONE && note) {
+        report("the conversation has %zu messages; %zu tokens of it are read already",
+               json_array_size(chat->conversation.messages),
+               varve_session_length(chat->run.session, 0));
+    }
+    json_decref(note);
+    return code;
+}
+
 static int begin(struct chat *chat) {
     int code = open_model(chat->run.arguments, &chat->run.opened);
     if (code == EXIT_DONE) {
@@ -231,6 +260,9 @@ static int begin(struct chat *chat) {
     }
     if (code == EXIT_DONE) {
         code = run_open_session(&chat->run);
+    }
+    if (code == EXIT_DONE) {
+        code = resume_chat(chat);
     }
     chat->lines = code == EXIT_DONE ? lines_open(chat->terminal) : NULL;
     return code == EXIT_DONE && !chat->lines ? fail("no memory for a conversation") : code;
@@ -248,6 +280,8 @@ int command_chat(const struct arguments *arguments) {
     }
     if (code == EXIT_DONE) {
         code = talk(&chat);
+        int kept = kept_save(&chat.run, kept_conversation_note(&chat.conversation));
+        code = kept == EXIT_DONE ? code : kept;
     }
     lines_close(chat.lines);
     conversation_free(&chat.conversation);

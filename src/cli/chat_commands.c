@@ -112,8 +112,8 @@ static int stats(struct chat *chat, const char *argument) {
     print_count("all answers", &chat->total);
     output_format("answers: %zu; the context holds %zu of %u tokens\n", chat->turns,
                   varve_session_length(chat->run.session, 0), chat->run.options.context);
-    output_format("Tokens are reused when a turn only appends to what was read; else all is read "
-                  "anew.\n");
+    output_format("Tokens are reused up to where a turn's text differs from what was read: from "
+                  "the last copy of the state before that (--keep).\n");
     return EXIT_DONE;
 }
 

@@ -136,36 +136,103 @@ int conversation_save(const struct conversation *conversation, const char *path)
 /* ---- rendering ---- */
 
 /* The request for varve_prompt_new; the caller frees. The tools go in as they were written. */
-static char *make_request(const struct conversation *conversation) {
-    char *request = NULL, *messages = json_dumps(conversation->messages, JSON_COMPACT);
-    if (messages &&
-        asprintf(&request,
-                 "{\"messages\":%s,\"tools\":%s,\"add_generation_prompt\":true,"
-                 "\"enable_thinking\":%s,\"now\":%lld}",
-                 messages, conversation->tools.at ? conversation->tools.at : "null",
-                 conversation->thinking ? "true" : "false", (long long)conversation->now) < 0) {
+static char *make_request(const struct conversation *conversation, const json_t *messages,
+                          bool answer) {
+    char *request = NULL, *text = json_dumps(messages, JSON_COMPACT);
+    if (text && asprintf(&request,
+                         "{\"messages\":%s,\"tools\":%s,\"add_generation_prompt\":%s,"
+                         "\"enable_thinking\":%s,\"now\":%lld}",
+                         text, conversation->tools.at ? conversation->tools.at : "null",
+                         answer ? "true" : "false", conversation->thinking ? "true" : "false",
+                         (long long)conversation->now) < 0) {
         request = NULL;
     }
-    free(messages);
+    free(text);
     return request;
 }
 
-int conversation_ids(const struct conversation *conversation, const struct opened *opened,
-                     struct varve_ids *ids, enum varve_thinking *thinking) {
-    struct varve_error error;
+/* Ids of `messages` in the conversation's place. `answer`: ready for one, and where that begins. */
+static int render(const struct conversation *conversation, const json_t *messages, bool answer,
+                  const struct opened *opened, struct varve_ids *ids, enum varve_thinking *thinking,
+                  struct varve_error *error) {
     struct varve_prompt *prompt = NULL;
-    char *request = make_request(conversation);
-    if (!request) {
-        return no_memory();
+    char *request = make_request(conversation, messages, answer);
+    int code = VARVE_ERROR_MEMORY;
+    snprintf(error->message, sizeof error->message, "no memory for a conversation");
+    if (request) {
+        code = varve_prompt_new(opened->file, NULL, 0, request, strlen(request), &prompt, error);
     }
-    int code = varve_prompt_new(opened->file, NULL, 0, request, strlen(request), &prompt, &error);
     free(request);
     if (code == VARVE_OK) {
         size_t length;
         const char *text = varve_prompt_text(prompt, &length);
         *thinking = varve_prompt_thinking(text, length);
-        code = varve_prompt_tokens(prompt, varve_model_tokenizer(opened->model), ids, &error);
+        code = varve_prompt_tokens(prompt, varve_model_tokenizer(opened->model), ids, error);
     }
     varve_prompt_free(prompt);
-    return code == VARVE_OK ? EXIT_DONE : fail("%s", error.message);
+    return code;
+}
+
+int conversation_ids(const struct conversation *conversation, const struct opened *opened,
+                     struct varve_ids *ids, enum varve_thinking *thinking) {
+    struct varve_error error;
+    return render(conversation, conversation->messages, true, opened, ids, thinking, &error) ==
+                   VARVE_OK
+               ? EXIT_DONE
+               : fail("%s", error.message);
+}
+
+/* How many ids another rendering begins with alike; 0 where the template refuses it. */
+static size_t common(const struct conversation *conversation, const json_t *messages,
+                     const struct opened *opened, const struct varve_ids *ids) {
+    struct varve_error error;
+    struct varve_ids other = {0};
+    enum varve_thinking ignored;
+    size_t count = 0;
+    if (messages && render(conversation, messages, false, opened, &other, &ignored, &error) == 0) {
+        while (count < other.count && count < ids->count && other.at[count] == ids->at[count]) {
+            count++;
+        }
+    }
+    varve_ids_free(&other);
+    return count;
+}
+
+static const char *role_of(const struct conversation *conversation, size_t index) {
+    const char *role =
+        json_string_value(json_object_get(json_array_get(conversation->messages, index), "role"));
+    return role ? role : "";
+}
+
+struct conversation_marks conversation_marks(const struct conversation *conversation,
+                                             const struct opened *opened,
+                                             const struct varve_ids *ids) {
+    json_t *shortest = json_array();
+    if (strcmp(role_of(conversation, 0), "system") == 0) {
+        json_array_append(shortest, json_array_get(conversation->messages, 0));
+    }
+    json_array_append_new(shortest, json_pack("{s:s, s:s}", "role", "user", "content", "\n?"));
+    struct conversation_marks marks = {common(conversation, conversation->messages, opened, ids),
+                                       common(conversation, shortest, opened, ids)};
+    json_decref(shortest);
+    return marks;
+}
+
+/* ---- shorter and other ones ---- */
+
+void conversation_take(struct conversation *conversation, json_t *messages) {
+    json_decref(conversation->messages);
+    conversation->messages = messages;
+}
+
+bool conversation_drop_oldest(struct conversation *conversation) {
+    size_t first = strcmp(role_of(conversation, 0), "system") == 0, next = first + 1;
+    size_t count = json_array_size(conversation->messages);
+    while (next < count && strcmp(role_of(conversation, next), "user") != 0) {
+        next++;
+    }
+    for (size_t i = first; next < count && i < next; i++) {
+        json_array_remove(conversation->messages, first);
+    }
+    return next < count;
 }

@@ -32,6 +32,21 @@ int conversation_load_tools(struct conversation *conversation, const char *path)
 void conversation_no_tools(struct conversation *conversation);
 int conversation_save(const struct conversation *conversation, const char *path);
 
+/* Takes the messages of a list in place of those that there are. */
+void conversation_take(struct conversation *conversation, json_t *messages);
+/* Takes the oldest question and what came of it away, but not the newest one. False: there is none.
+ */
+bool conversation_drop_oldest(struct conversation *conversation);
+
 /* The ids of the rendering, ready for an answer, and where that begins. */
 int conversation_ids(const struct conversation *conversation, const struct opened *opened,
                      struct varve_ids *ids, enum varve_thinking *thinking);
+
+/* Places in those ids. */
+struct conversation_marks {
+    size_t stable; /* a later rendering begins with so many, if messages are only appended */
+    size_t system; /* every conversation with this system message and these tools does */
+};
+struct conversation_marks conversation_marks(const struct conversation *conversation,
+                                             const struct opened *opened,
+                                             const struct varve_ids *ids);

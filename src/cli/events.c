@@ -21,17 +21,13 @@ static const struct {
     [FINISH_UNREAD] = {"interrupted", "interrupted"},
 };
 
-static size_t answer_count(const struct run *run) {
-    return run->ids.count - run->prompt_count;
-}
-
 static double rate(size_t tokens, double seconds) {
     return seconds > 0 ? (double)tokens / seconds : 0;
 }
 
 /* Tokens of the answer that were paid for within its time: the first comes with the prompt. */
 static double answer_rate(const struct run *run) {
-    return answer_count(run) > 1 ? rate(answer_count(run) - 1, run->answer_seconds) : 0;
+    return run_written(run) > 1 ? rate(run_written(run) - 1, run->answer_seconds) : 0;
 }
 
 /* ---- for programs ---- */
@@ -73,8 +69,8 @@ int event_prompt(const struct run *run) {
 
 static int json_done(const struct run *run, const char *rest, size_t length) {
     json_t *usage = json_pack("{s:I, s:I, s:I}", "prompt_tokens", (json_int_t)run->read_count,
-                              "completion_tokens", (json_int_t)answer_count(run), "total_tokens",
-                              (json_int_t)(run->read_count + answer_count(run)));
+                              "completion_tokens", (json_int_t)run_written(run), "total_tokens",
+                              (json_int_t)(run->read_count + run_written(run)));
     json_t *speed = json_pack("{s:f, s:f}", "prompt", rate(run->read_count, run->prompt_seconds),
                               "completion", answer_rate(run));
     return line_now(json_pack("{s:s, s:o, s:s, s:o, s:o, s:o}", "event", "done", "text",
@@ -103,7 +99,7 @@ static void report_done(const struct run *run) {
         snprintf(seed, sizeof seed, "; seed %llu", (unsigned long long)run->sampling.seed);
     }
     report("prompt %zu tokens, %.1f tokens/s; answer %zu tokens, %.1f tokens/s; %s%s",
-           run->read_count, rate(run->read_count, run->prompt_seconds), answer_count(run),
+           run->read_count, rate(run->read_count, run->prompt_seconds), run_written(run),
            answer_rate(run), finishes[run->finish].why, seed);
     draft_report(run->decoder);
 }

@@ -20,25 +20,45 @@ static int evaluate(struct run *run, size_t from, size_t count, struct varve_row
                : fail("%s", error.message);
 }
 
-/* Reads what the session doesn't hold of the prompt, or up to Ctrl-C. */
-static int read_prompt(struct run *run) {
-    size_t total = run->prompt_count, at = run->held_count;
-    size_t window = run->options.window < total ? run->options.window : total;
-    struct varve_row *rows = malloc(window * sizeof *rows);
-    double began = seconds_now();
-    int code = rows ? EXIT_DONE : fail("no memory for a window of %zu tokens", window);
-    while (code == EXIT_DONE && at < total &&
-           progress_tokens(NULL, "reading the prompt", at, total)) {
-        size_t count = total - at < window ? total - at : window;
-        code = evaluate(run, at, count, rows);
-        at += count;
+int run_read(struct run *run, const char *what, size_t *at) {
+    struct varve_error error;
+    struct varve_resumed resumed;
+    size_t total = run->ids.count, stable = run->marks.stable, window = run->options.window;
+    struct varve_row *rows = malloc((window < total ? window : total) * sizeof *rows);
+    if (!rows) {
+        return fail("no memory for a window of %zu tokens", window);
+    }
+    int code = varve_session_resume(run->session, 0, run->ids.at, total, &resumed, &error) == 0
+                   ? EXIT_DONE
+                   : fail("%s", error.message);
+    *at = run->held_count = code == EXIT_DONE ? resumed.held : 0;
+    while (code == EXIT_DONE && *at < total && progress_tokens(NULL, what, *at, total)) {
+        size_t end = *at < stable && stable < total ? stable : total;
+        size_t count = end - *at < window ? end - *at : window;
+        code = evaluate(run, *at, count, rows);
+        *at += count;
+        if (code == EXIT_DONE && *at == stable) { /* without, more is read again next time */
+            varve_session_checkpoint(run->session, 0, &error);
+        }
     }
     progress_clear();
     free(rows);
+    return code;
+}
+
+/* Reads the prompt, or up to Ctrl-C. */
+static int read_prompt(struct run *run) {
+    double began = seconds_now();
+    size_t at;
+    int code = run_read(run, "reading the prompt", &at);
     run->prompt_seconds = seconds_now() - began;
     run->read_count = at - run->held_count;
-    run->finish = at < total ? FINISH_INTERRUPTED : FINISH_LENGTH;
+    run->finish = at < run->prompt_count ? FINISH_INTERRUPTED : FINISH_LENGTH;
     return code;
+}
+
+size_t run_written(const struct run *run) {
+    return run->ids.count + run->dropped - run->prompt_count;
 }
 
 static bool ends_answer(const struct run *run, int32_t id) {
@@ -69,7 +89,8 @@ static int step(struct run *run, bool *ended) {
     int32_t id;
     bool stopped = false;
     if (varve_sampler_draw(run->sampler, varve_decoder_logits(run->decoder), run->ids.at,
-                           run->ids.count, run->ids.count, &id, &error) != VARVE_OK) {
+                           run->ids.count, run->ids.count + run->dropped, &id,
+                           &error) != VARVE_OK) {
         return fail("%s", error.message);
     }
     *ended = true;
@@ -91,7 +112,7 @@ static int step(struct run *run, bool *ended) {
         run->finish = FINISH_STOP;
     } else if (interrupted()) {
         run->finish = FINISH_INTERRUPTED;
-    } else if (run->ids.count - run->prompt_count < run->limit) {
+    } else if (run_written(run) < run->limit) {
         *ended = false;
     }
     return EXIT_DONE;
@@ -101,7 +122,7 @@ static int step(struct run *run, bool *ended) {
 static int take(struct run *run) {
     struct varve_error error;
     size_t context = run->options.context - run->ids.count;
-    size_t limit = run->limit - (run->ids.count - run->prompt_count);
+    size_t limit = run->limit - run_written(run);
     return varve_decoder_take(run->decoder, run->ids.at[run->ids.count - 1],
                               limit < context ? limit : context, &error) == VARVE_OK
                ? EXIT_DONE
@@ -113,8 +134,12 @@ static int write_steps(struct run *run) {
     int code = EXIT_DONE;
     bool ended = run->limit == 0;
     while (code == EXIT_DONE && !ended) {
-        if (run->ids.count == run->options.context) {
+        bool room = run->ids.count < run->options.context;
+        if (!room) {
             run->finish = FINISH_CONTEXT;
+            code = run_shift(run, &room);
+        }
+        if (!room || code != EXIT_DONE) {
             break;
         }
         code = step(run, &ended);
@@ -156,6 +181,7 @@ static int write_rest(struct run *run) {
 }
 
 int run_generate(struct run *run) {
+    run->dropped = 0;
     int code = event_start(run);
     if (code == EXIT_DONE) {
         code = read_prompt(run);

@@ -107,6 +107,7 @@ static void warn_of_threads(uint32_t threads) {
 
 struct varve_session_options session_options(const struct arguments *arguments, size_t tokens) {
     int64_t window = integer_of(arguments, OPTION_window);
+    int64_t keep = integer_of(arguments, OPTION_keep);
     const char *path = text_of(arguments, OPTION_tuned);
     const struct tuned *tuned = path ? tuned_read(path) : NULL;
     struct varve_session_options options = {
@@ -122,6 +123,7 @@ struct varve_session_options session_options(const struct arguments *arguments, 
                 : tuned && !given(arguments, OPTION_threads) ? tuned->threads.numa
                                                              : VARVE_NUMA_AUTO,
         .tuning = tuned ? &tuned->tuning : NULL,
+        .keep_bytes = keep > 0 ? (uint64_t)keep << 20 : 1,
         .kv_f16 = choice_of(arguments, OPTION_kv) == 1,
         .exact_cache = choice_of(arguments, OPTION_cache_precision) == 1,
         .index_score = (enum varve_index_score)choice_of(arguments, OPTION_index_score),

@@ -20,6 +20,7 @@ WORDS(DRAFTS, "off", "mtp", "suffix", "both");
 WORDS(DRAFT_PRECISIONS, "file", "q8_0");
 WORDS(LOADS, "map", "read");
 WORDS(MIXES, "q3", "q4", "q8");
+WORDS(CONTEXT_FULLS, "stop", "shift");
 WORDS(NUMAS, "auto", "off", "spread", "node");
 WORDS(KV_TYPES, "f32", "f16");
 WORDS(CACHE_PRECISIONS, "model", "exact");

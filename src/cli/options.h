@@ -69,6 +69,8 @@ struct option {
     const char *environment;    /* a variable that repeats the option; or NULL */
     const char *help;           /* one sentence, without a full stop */
 };
+/* The choices of --context-full. */
+enum { CONTEXT_STOP, CONTEXT_SHIFT };
 /* The choices of --thinking. */
 enum { THINKING_ON, THINKING_OFF, THINKING_HIDE };
 

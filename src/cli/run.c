@@ -4,6 +4,8 @@
 #include "drafts.h"
 #include "input.h"
 #include "interrupt.h"
+#include "kept.h"
+#include "parallel.h"
 #include "profile.h"
 #include "report.h"
 
@@ -58,7 +60,7 @@ static int tokenize_raw(struct run *run, const struct text *prompt) {
 
 static int answer_prompt(struct run *run) {
     int code = run_check_prompt(run);
-    if (code == EXIT_DONE) {
+    if (code == EXIT_DONE && !run->session) {
         code = run_open_session(run);
     }
     if (code == EXIT_DONE) {
@@ -75,45 +77,92 @@ static int answer_prompt(struct run *run) {
     return code;
 }
 
-/* Answers a conversation; the answer is taken apart where the caller can be interested in parts. */
-static int answer_conversation(struct run *run, const struct text *prompt) {
+/* Whether an answer is to be kept: it came, or a part of it did. */
+static bool is_to_keep(int code) {
+    return code == EXIT_DONE || code == EXIT_INTERRUPTED;
+}
+
+static int answer_messages(struct run *run, struct conversation *conversation,
+                           struct reply *reply) {
     const struct arguments *arguments = run->arguments;
-    int shown = choice_of(arguments, OPTION_thinking);
     bool apart = given(arguments, OPTION_messages) || given(arguments, OPTION_tools) ||
-                 shown == THINKING_HIDE;
+                 given(arguments, OPTION_session) ||
+                 choice_of(arguments, OPTION_thinking) == THINKING_HIDE;
+    enum varve_thinking thinking;
+    int code = conversation_ids(conversation, &run->opened, &run->ids, &thinking);
+    if (code == EXIT_DONE && apart) {
+        run->reply = reply;
+        code = reply_open(reply, &run->opened, conversation, thinking);
+    }
+    if (code == EXIT_DONE) {
+        run->marks = conversation_marks(conversation, &run->opened, &run->ids);
+        code = answer_prompt(run);
+    }
+    if (is_to_keep(code) && given(arguments, OPTION_session)) {
+        int kept = EXIT_DONE;
+        if (reply_begun(reply)) {
+            kept = conversation_append(conversation, reply_message(reply));
+        } else { /* a question without an answer is asked anew */
+            conversation_cut(conversation, json_array_size(conversation->messages) - 1);
+        }
+        kept = kept == EXIT_DONE ? kept_save(run, kept_conversation_note(conversation)) : kept;
+        code = kept == EXIT_DONE ? code : kept;
+    }
+    return code;
+}
+
+/* Answers a conversation; the answer is taken apart where the caller can be interested in parts. */
+static int answer_conversation(struct run *run, const json_t *note, const struct text *prompt) {
+    int shown = choice_of(run->arguments, OPTION_thinking);
     struct conversation conversation;
     struct reply reply = {.form = run->json ? REPLY_JSON : REPLY_TEXT,
                           .hide = shown != THINKING_ON && !run->json};
-    enum varve_thinking thinking;
-    int code = conversation_begin(&conversation, arguments);
+    int code = conversation_begin(&conversation, run->arguments);
+    if (code == EXIT_DONE) {
+        code = kept_conversation(run, note, &conversation);
+    }
     if (code == EXIT_DONE) {
         code = conversation_add(&conversation, SIZE_MAX, "user", prompt->at, prompt->length);
     }
     if (code == EXIT_DONE) {
-        code = conversation_ids(&conversation, &run->opened, &run->ids, &thinking);
-    }
-    if (code == EXIT_DONE && apart) {
-        run->reply = &reply;
-        code = reply_open(&reply, &run->opened, &conversation, thinking);
-    }
-    if (code == EXIT_DONE) {
-        code = answer_prompt(run);
+        code = answer_messages(run, &conversation, &reply);
     }
     reply_close(&reply);
     conversation_free(&conversation);
     return code;
 }
 
+static int answer_raw(struct run *run, const json_t *note, const struct text *prompt) {
+    int code = kept_text(run, note);
+    if (code == EXIT_DONE) {
+        code = tokenize_raw(run, prompt);
+    }
+    if (code == EXIT_DONE) {
+        code = answer_prompt(run);
+    }
+    if (is_to_keep(code) && given(run->arguments, OPTION_session)) {
+        int kept = kept_save(run, kept_text_note(run));
+        code = kept == EXIT_DONE ? code : kept;
+    }
+    return code;
+}
+
 static int run_with(struct run *run, const struct text *prompt) {
+    json_t *note = NULL;
     int code = run_prepare(run);
-    if (code != EXIT_DONE) {
-        return code;
+    if (code == EXIT_DONE && given(run->arguments, OPTION_parallel)) {
+        return parallel_run(run, prompt);
     }
-    if (!given(run->arguments, OPTION_raw)) {
-        return answer_conversation(run, prompt);
+    if (code == EXIT_DONE && given(run->arguments, OPTION_session)) {
+        code = run_open_session(run);
+        code = code == EXIT_DONE ? kept_load(run, &note) : code;
     }
-    code = tokenize_raw(run, prompt);
-    return code == EXIT_DONE ? answer_prompt(run) : code;
+    if (code == EXIT_DONE) {
+        code = given(run->arguments, OPTION_raw) ? answer_raw(run, note, prompt)
+                                                 : answer_conversation(run, note, prompt);
+    }
+    json_decref(note);
+    return code;
 }
 
 int command_run(const struct arguments *arguments) {

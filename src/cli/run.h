@@ -25,7 +25,9 @@ struct run {
     struct varve_ids ids; /* of the prompt, then of the answer */
     /* Tokens of the prompt, how many of them the session held already, and how many were read. */
     size_t prompt_count, held_count, read_count;
-    size_t limit; /* tokens that the answer may have */
+    struct conversation_marks marks; /* in the prompt; none in a raw one */
+    size_t dropped;                  /* tokens that left a full context while this answer came */
+    size_t limit;                    /* tokens that the answer may have */
     bool json;
     bool quiet; /* no figures behind each answer */
     double prompt_seconds, answer_seconds;
@@ -44,12 +46,22 @@ void run_close_streams(struct run *run);
 /* All that is open. */
 void run_close(struct run *run);
 
+/* Tokens of the answer so far. */
+size_t run_written(const struct run *run);
+
 /* Fills `sampling` from the options, then from what the file recommends. Exit code. */
 int run_sampling(struct run *run);
 
 /* Reads the prompt into the session, then writes the answer as it comes. Fills the times and
  * `finish`. Exit code. */
 int run_generate(struct run *run);
+
+/* Evaluates what the session doesn't hold of `ids`, or up to Ctrl-C, after what can be had of their
+ * beginning; `*at`: how many it holds then. */
+int run_read(struct run *run, const char *what, size_t *at);
+/* Makes room in a full context: tokens leave `ids`, the rest is read anew. `*can`: it was possible.
+ */
+int run_shift(struct run *run, bool *can);
 
 /* What is told while that happens: JSON lines, or text and a report on standard error. */
 int event_start(const struct run *run);

@@ -39,6 +39,8 @@ static int find_origin(struct vv_session *s, struct vv_saved_origin *origin,
         .half_kv = s->options.kv_type == VV_TYPE_F16,
         .draft_block = s->options.mtp,
         .float_activations = s->options.float_activations,
+        .rounded_cache = s->options.rounded_cache,
+        .index_score = (uint32_t)s->options.index_score,
         .page_tokens = VV_PAGE_TOKENS,
     };
     return VV_OK;

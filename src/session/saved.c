@@ -54,6 +54,11 @@ static int check_origin(const char *path, const struct vv_saved_origin *is,
                               : "without the draft block's state, which is needed here";
     } else if (is->float_activations != here->float_activations) {
         why = "with activations of another kind";
+    } else if (is->rounded_cache != here->rounded_cache) {
+        why = is->rounded_cache ? "with a cache that is rounded as the model was trained"
+                                : "with a cache that is not rounded";
+    } else if (is->index_score != here->index_score) {
+        why = "with another arithmetic of the index's scores";
     } else if (is->parts != here->parts || is->page_tokens != here->page_tokens) {
         why = "by a varve that keeps the state in other parts";
     }

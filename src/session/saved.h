@@ -21,6 +21,8 @@ struct vv_saved_origin {
     uint32_t half_kv;     /* keys and values in half precision; 0 or 1, as those below */
     uint32_t draft_block; /* its state is there */
     uint32_t float_activations;
+    uint32_t rounded_cache;
+    uint32_t index_score; /* enum vv_index_arithmetic */
     uint32_t page_tokens;
 };
 

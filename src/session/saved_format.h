@@ -27,7 +27,7 @@ struct vv_saved_block_header {
     uint64_t checksum;     /* of the fields above and the bytes as they lie here */
 };
 
-_Static_assert(sizeof(struct vv_saved_header) == 88, "no gaps");
+_Static_assert(sizeof(struct vv_saved_header) == 96, "no gaps");
 _Static_assert(sizeof(struct vv_saved_block_header) == 40, "no gaps");
 
 uint64_t vv_saved_checksum(const struct vv_saved_block_header *header, const void *stored);
