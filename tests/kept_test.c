@@ -3,7 +3,8 @@
  * restart from files, on another device each time.
  * After every step the state of the slots touched is, byte for byte, what plain decoding has at
  * that place of that text, and so are all logits. The texts begin alike, so that one goes on from
- * another's state. The number of steps, and a seed, may be given as arguments.
+ * another's state; checkpoints lie at tokens that were accepted (C078 of docs/cases.md). The number
+ * of steps, and a seed, may be given as arguments.
  */
 #include "support/temporary.h"
 #include "support/texts.h"
@@ -338,7 +339,7 @@ static void run_script(const char *model, struct varve_session_options options, 
     temporary_remove(&s.folder);
 }
 
-static void scripts_on_the_cpu(void **state) {
+static void c078_scripts_on_the_cpu(void **state) {
     (void)state;
     run_script("qwen4exp/micro.f32.gguf",
                (struct varve_session_options){.threads = 1, .keep_bytes = 4 << 20},
@@ -359,7 +360,7 @@ static void scripts_on_a_device_of_its_own(void **state) {
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scripts_on_the_cpu),
+        cmocka_unit_test(c078_scripts_on_the_cpu),
         cmocka_unit_test(scripts_on_a_device_of_its_own),
     };
     steps_wanted = argc > 1 ? strtoul(argv[1], NULL, 10) : steps_wanted;

@@ -1,5 +1,5 @@
 /*
- * What is read again, and what isn't: cases C059, C060, C064, C068 and C070 of docs/cases.md, and
+ * What is read again, and what isn't: cases C059, C060, C068, C070 and C071 of docs/cases.md, and
  * chats that take turns.
  */
 #include "support/opened.h"
@@ -105,6 +105,25 @@ static void an_edited_end_costs_one_spacing(void **state) {
     close_model(&o);
 }
 
+/* The last checkpoint before the change is where it goes on; the place of the change is told. */
+static void c071_a_change_near_the_top(void **state) {
+    (void)state;
+    enum { TEXT = 200, CHANGE = 70 };
+    struct opened o = open_model(micro);
+    struct varve_session *s = open_session(&o, &usual);
+    struct varve_resumed r;
+    int32_t tokens[TEXT];
+    random_tokens(&o, 3, tokens, TEXT);
+    advance(s, &o, 0, tokens, TEXT, NULL);
+    tokens[CHANGE] ^= 1;
+    done(varve_session_resume(s, 0, tokens, TEXT, &r, &error));
+    assert_int_equal(r.held, CHANGE / SPACING * SPACING);
+    assert_int_equal(r.shared, CHANGE);
+    assert_int_equal(read_rest(s, &o, tokens, TEXT), TEXT - r.held);
+    varve_session_close(s);
+    close_model(&o);
+}
+
 /* Going back and forth between two endings of a long text. */
 static void branches_are_both_kept(void **state) {
     (void)state;
@@ -182,6 +201,7 @@ int main(void) {
         cmocka_unit_test(c060_the_same_prompt_again),
         cmocka_unit_test(c070_chats_take_turns),
         cmocka_unit_test(an_edited_end_costs_one_spacing),
+        cmocka_unit_test(c071_a_change_near_the_top),
         cmocka_unit_test(branches_are_both_kept),
         cmocka_unit_test(c059_the_oldest_goes_first),
         cmocka_unit_test(c068_no_room_for_a_copy),
