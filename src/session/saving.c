@@ -70,8 +70,8 @@ static int make_room(struct vv_saving *s, size_t size, struct vv_error *error) {
 /* Signs and exponents of floats are alike, the rest of them is not: apart they pack better. */
 static void part_planes(const uint8_t *from, size_t size, uint8_t *to) {
     size_t quarter = size / 4;
-    for (size_t i = 0; i < quarter; i++) {
-        for (size_t plane = 0; plane < 4; plane++) {
+    for (size_t plane = 0; plane < 4; plane++) {
+        for (size_t i = 0; i < quarter; i++) {
             to[plane * quarter + i] = from[4 * i + plane];
         }
     }
