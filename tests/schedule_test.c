@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REQUESTS = 12, LONGEST = 90, ANSWER = 24, CONTEXT = 128, NOT_ENDED = 99 };
+enum { REQUESTS = 12, LONGEST = 90, ANSWER = 24, CONTEXT = 128, NOT_ENDED = 99, CANCELLED_AT = 3 };
 static const char micro[] = "qwen4exp/micro.f32.gguf";
 static struct varve_error error;
 
@@ -26,9 +26,21 @@ struct asked {
     size_t vocabulary;
     uint32_t drafts; /* that it offers, and how many of them are right */
     uint32_t right;
-    int code;             /* NOT_ENDED, or how it ended */
+    size_t spoilt; /* before so many tokens of its answer it names one that there isn't; 0: not */
+    int code;      /* NOT_ENDED, or how it ended */
     size_t *order, place; /* how many began to answer before it */
     uint64_t id;
+    bool over;
+    struct asked *cancels; /* once it has so many tokens; or NULL */
+    struct desk *desk;
+};
+
+struct desk {
+    struct opened o;
+    struct varve_session *session;
+    struct varve_schedule *schedule;
+    struct asked asked[REQUESTS];
+    size_t order;
 };
 
 static int32_t greedy(const float *logits, size_t count) {
@@ -46,6 +58,7 @@ static int next(void *context, const float *logits, struct varve_next *n,
     if (a->got == 0) {
         a->place = (*a->order)++;
     }
+    assert_false(a->over);
     if (a->got == a->answer_count) {
         return VARVE_OK;
     }
@@ -53,6 +66,15 @@ static int next(void *context, const float *logits, struct varve_next *n,
     assert_int_equal(n->tokens[0], a->want[a->got]);
     a->got++;
     n->count = 1;
+    if (a->cancels && a->got == CANCELLED_AT) {
+        varve_schedule_cancel(a->desk->schedule, a->cancels->id);
+        a->cancels->over = true; /* asked for no more */
+        a->cancels = NULL;
+    }
+    if (a->got == a->spoilt) {
+        n->tokens[0] = a->want[a->got - 1] = (int32_t)a->vocabulary;
+        return VARVE_OK;
+    }
     for (uint32_t i = 0; i < a->drafts && a->got + i < a->answer_count; i++) {
         int32_t token = a->want[a->got + i];
         n->tokens[n->count++] = i < a->right ? token : (token + 1) % (int32_t)a->vocabulary;
@@ -72,14 +94,6 @@ static void ended(void *context, const int32_t *text, size_t count, int code,
 }
 
 /* ---- what each writes alone ---- */
-
-struct desk {
-    struct opened o;
-    struct varve_session *session;
-    struct varve_schedule *schedule;
-    struct asked asked[REQUESTS];
-    size_t order;
-};
 
 static void write_alone(struct desk *d, struct asked *a) {
     const struct varve_session_options options = {
@@ -284,18 +298,61 @@ static void what_fails_fails_alone(void **state) {
     struct desk d;
     open_desk(&d, (struct varve_session_options){.slots = 4, .window = 32}, 0);
     for (size_t i = 0; i < REQUESTS; i++) {
-        struct asked *a = &d.asked[i];
-        if (i % 5 == 3) {
-            a->prompt[a->prompt_count - 1] = (int32_t)a->vocabulary;
-        }
+        d.asked[i].spoilt = i % 5 == 3 ? d.asked[i].answer_count / 2 : 0;
         add(&d, i, 0);
     }
     while (step(&d) > 0) {
     }
     for (size_t i = 0; i < REQUESTS; i++) {
-        assert_int_equal(d.asked[i].code, i % 5 == 3 ? VARVE_ERROR_INVALID : VARVE_OK);
-        assert_int_equal(d.asked[i].got, i % 5 == 3 ? 0 : d.asked[i].answer_count);
+        const struct asked *a = &d.asked[i];
+        assert_int_equal(a->code, a->spoilt ? VARVE_ERROR_INVALID : VARVE_OK);
+        assert_int_equal(a->got, a->spoilt ? a->spoilt : a->answer_count);
     }
+    close_desk(&d);
+}
+
+static int nothing(void *context, const float *logits, struct varve_next *n,
+                   struct varve_error *failure) {
+    (void)context;
+    (void)logits;
+    (void)n;
+    (void)failure;
+    return VARVE_OK;
+}
+
+/* Short prompts that keep coming hold up a long one for some windows, not for ever. */
+static void a_long_prompt_has_its_turns(void **state) {
+    (void)state;
+    struct desk d;
+    enum { LONG = 7, MOST = 600 }; /* 80 tokens, a few of them in one window of nine */
+    int32_t text[6];
+    struct varve_request brief = {.prompt = text, .count = 6, .next = nothing};
+    open_desk(&d, (struct varve_session_options){.slots = 3, .window = 4}, 0);
+    add(&d, LONG, 0);
+    for (size_t windows = 0; d.asked[LONG].got == 0; windows++) {
+        uint64_t id;
+        random_tokens(&d.o, (uint32_t)windows + 100, text, 6); /* more than a window can read */
+        done(varve_schedule_add(d.schedule, &brief, &id, &error));
+        step(&d);
+        assert_true(windows < MOST);
+    }
+    close_desk(&d);
+}
+
+/* Who is cancelled while a window's results are handed out is asked for no more tokens. */
+static void cancelled_by_another(void **state) {
+    (void)state;
+    struct desk d;
+    enum { FIRST = 4, SECOND = 9 };
+    open_desk(&d, (struct varve_session_options){.slots = 2, .window = 128}, 0);
+    add(&d, FIRST, 0);
+    add(&d, SECOND, 0);
+    d.asked[FIRST].cancels = &d.asked[SECOND];
+    d.asked[FIRST].desk = &d;
+    while (step(&d) > 0) {
+    }
+    assert_int_equal(d.asked[FIRST].code, VARVE_OK);
+    assert_int_equal(d.asked[SECOND].code, VARVE_ERROR_CANCELLED);
     close_desk(&d);
 }
 
@@ -310,6 +367,10 @@ static void refused_at_once(void **state) {
     request.count = CONTEXT + 1;
     assert_int_equal(varve_schedule_add(d.schedule, &request, &id, &error), VARVE_ERROR_INVALID);
     message_has(&error, WORDS("129 tokens", "128"));
+    request.count = 9;
+    text[7] = (int32_t)d.o.info.vocabulary;
+    assert_int_equal(varve_schedule_add(d.schedule, &request, &id, &error), VARVE_ERROR_INVALID);
+    message_has(&error, WORDS("token 7"));
     free(text);
     close_desk(&d);
 }
@@ -322,6 +383,8 @@ int main(void) {
         cmocka_unit_test(latency_bounds_windows),
         cmocka_unit_test(cancelled_between_windows),
         cmocka_unit_test(what_fails_fails_alone),
+        cmocka_unit_test(cancelled_by_another),
+        cmocka_unit_test(a_long_prompt_has_its_turns),
         cmocka_unit_test(refused_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,9 +45,11 @@ static int add_text(struct answer *a, const char *text, size_t length, bool end,
     const char *out;
     size_t out_length;
     int code = varve_stopper_push(a->stopper, text, length, end, &out, &out_length, stopped, error);
-    return code == VARVE_OK && text_append(&a->text, &a->room, out, out_length) != EXIT_DONE
-               ? VARVE_ERROR_MEMORY
-               : code;
+    if (code == VARVE_OK && text_append(&a->text, &a->room, out, out_length) != EXIT_DONE) {
+        *error = (struct varve_error){VARVE_ERROR_MEMORY, "no memory for the text of an answer"};
+        code = error->code;
+    }
+    return code;
 }
 
 static int on_next(void *context, const float *logits, struct varve_next *next,

@@ -1,6 +1,6 @@
 #include "session/schedule.h"
 #include "base/clock.h"
-#include "session/store.h"
+#include "session/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +8,7 @@
 /* A prompt of so many new tokens or more is read up to its last one first, and a checkpoint made:
  * the same prompt again then costs one token. */
 enum { WORTH_A_CHECKPOINT = 64, FIRST_PIECE = 16 };
+enum { PATIENCE = 8 }; /* windows after which a prompt that others went before has its turn */
 
 struct sequence {
     uint64_t id;
@@ -17,6 +18,7 @@ struct sequence {
     size_t at;     /* tokens of it that the slot holds */
     size_t served; /* rows of it that windows had */
     bool placed, cancelled, alone;
+    bool overdue; /* nothing was read of its prompt for long: shorter ones kept coming */
     uint32_t slot;
     struct vv_next next; /* drafts behind the text's last token: its tokens from 1 on */
     size_t first, rows;  /* in the window: its first row's place among them, and how many */
@@ -116,6 +118,13 @@ static int check(const struct vv_schedule *s, const struct vv_request *request,
                        "a prompt of %zu tokens can't be read: 1 to %u have room in the context",
                        request->count, o->context);
     }
+    for (size_t i = 0; i < request->count; i++) { /* in a window it would fail others' rows, too */
+        if (request->prompt[i] < 0 || (size_t)request->prompt[i] >= s->session->facts.vocabulary) {
+            return vv_fail(error, VV_ERROR_INVALID,
+                           "token %zu of a prompt is %d; ids of this model are 0 to %zu", i,
+                           request->prompt[i], s->session->facts.vocabulary - 1);
+        }
+    }
     return VV_OK;
 }
 
@@ -144,11 +153,15 @@ void vv_schedule_cancel(struct vv_schedule *s, uint64_t id) {
 
 /* ---- slots ---- */
 
+static int fail_cancelled(struct vv_error *error) {
+    return vv_fail(error, VV_ERROR_CANCELLED, "the request was cancelled");
+}
+
 static void end_cancelled(struct vv_schedule *s) {
-    const struct vv_error error = {VV_ERROR_CANCELLED, "the request was cancelled"};
+    struct vv_error error;
     for (size_t i = s->count; i-- > 0;) {
         if (i < s->count && s->sequences[i]->cancelled) {
-            end(s, s->sequences[i], VV_ERROR_CANCELLED, &error);
+            end(s, s->sequences[i], fail_cancelled(&error), &error);
         }
     }
 }
@@ -206,6 +219,7 @@ static void place_waiting(struct vv_schedule *s) {
         q->placed = true;
         q->slot = slot;
         q->at = resumed.held;
+        q->turn = s->turns;
     }
 }
 
@@ -213,6 +227,10 @@ static void place_waiting(struct vv_schedule *s) {
 
 static bool reads(const struct sequence *q) {
     return q->count - q->at > 1;
+}
+
+static uint64_t place(const struct sequence *q) {
+    return !reads(q) ? q->turn : q->overdue ? 0 : q->served;
 }
 
 /* Who goes first: whoever needs a window of its own, then with one token before prompts, the higher
@@ -228,7 +246,7 @@ static int compare(const void *a, const void *b) {
     if (p->request.priority != q->request.priority) {
         return p->request.priority > q->request.priority ? -1 : 1;
     }
-    uint64_t x = reads(p) ? p->served : p->turn, y = reads(q) ? q->served : q->turn;
+    uint64_t x = place(p), y = place(q);
     return x != y ? (x < y ? -1 : 1) : (p->id < q->id ? -1 : p->id > q->id);
 }
 
@@ -237,9 +255,11 @@ static struct sequence **in_turn(const struct vv_schedule *s, size_t *count) {
     struct sequence **list = malloc((s->count + 1) * sizeof *list);
     *count = 0;
     for (size_t i = 0; list && i < s->count; i++) {
-        s->sequences[i]->rows = 0;
-        if (s->sequences[i]->placed) {
-            list[(*count)++] = s->sequences[i];
+        struct sequence *q = s->sequences[i];
+        q->rows = 0;
+        q->overdue = s->turns - q->turn > PATIENCE;
+        if (q->placed) {
+            list[(*count)++] = q;
         }
     }
     if (list) {
@@ -340,10 +360,10 @@ static void fill(struct vv_schedule *s, struct sequence *const *list, size_t cou
  * room for it. */
 static bool ask(struct vv_schedule *s, struct sequence *q, const float *logits) {
     struct vv_error error = {0};
-    int code = VV_OK;
+    int code = q->cancelled ? fail_cancelled(&error) : VV_OK;
     q->next.count = 0;
     q->alone = false;
-    if (q->count < vv_session_options_of(s->session)->context) {
+    if (code == VV_OK && q->count < vv_session_options_of(s->session)->context) {
         code = q->request.next(q->request.context, logits, &q->next, &error);
     }
     if (code == VV_OK && q->next.count > 0 && !append(q, q->next.tokens, 1)) {

@@ -6,12 +6,13 @@
  *   - Requests wait for a free slot, the highest priority first, then the earliest.
  *   - A sequence that has one token to evaluate goes before any prompt. Of several prompts, those
  *     of the highest priority go first, and among them whoever has read least: a short one is not
- *     held up by a long one.
+ *     held up by a long one, and a long one by no more than a few windows of short ones.
  *   - No window is meant to take longer than `latency`, so nobody waits longer for another's
- * prompt.
+ *     prompt.
  *   - What slots hold is reused by what comes later (vv_session_resume).
  *   - If a window fails, each of its sequences is tried again alone, from its beginning; only what
  *     fails alone ends with the error.
+ *   - Drafts are verified in windows in which nobody reads a prompt.
  */
 #pragma once
 #include "session/session.h"
@@ -52,7 +53,8 @@ void vv_schedule_free(struct vv_schedule *schedule);
 /* May be called by `next` and `ended`, too. `*id`: for vv_schedule_cancel. */
 int vv_schedule_add(struct vv_schedule *schedule, const struct vv_request *request, uint64_t *id,
                     struct vv_error *error);
-/* Ends a request before the next window; an id that is over is let be. */
+/* Ends a request before the next window, and `next` is not called for it any more; an id that is
+ * over is let be. */
 void vv_schedule_cancel(struct vv_schedule *schedule, uint64_t id);
 
 struct vv_schedule_step {
