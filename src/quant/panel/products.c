@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+enum { SEGMENTS_AHEAD = 4 };
+
 static const struct vv_panel_format formats[] = {
 #define FORMAT(TYPE, name, kind, shift, largest) {VV_TYPE_##TYPE, VV_PANEL_##kind, shift, largest},
     VV_PANEL_BLOCKS(FORMAT) VV_PANEL_SUPERS(FORMAT) VV_PANEL_LOOKED_UP(FORMAT)};
@@ -28,16 +30,16 @@ static struct vv_panel_source group_at(const struct vv_weight *w, size_t slice, 
 }
 
 /* Sixteen rows read side by side are more streams than a processor foresees: fetches what they
- * hold two segments ahead, at their end what the next sixteen begin with. Fetching what lies
+ * hold some segments ahead, at their end what the next sixteen hold. Into the second cache: the
+ * first has fewer lines on their way at a time than memory needs to be busy. Fetching what lies
  * beyond a weight does no harm. */
 static void fetch(const struct vv_panel_source *g, size_t row_bytes, size_t segment,
                   size_t segments) {
-    size_t each = row_bytes / segments, ahead = segment + 2;
-    size_t at =
-        ahead < segments ? each * ahead : VV_PANEL_ROWS * row_bytes + each * (ahead - segments);
+    size_t each = row_bytes / segments, ahead = segment + SEGMENTS_AHEAD;
+    size_t at = ahead / segments * VV_PANEL_ROWS * row_bytes + ahead % segments * each;
     for (int r = 0; r < VV_PANEL_ROWS; r++) {
         for (size_t i = 0; i < each; i += 64) {
-            __builtin_prefetch((const void *)((uintptr_t)g->at[r] + at + i));
+            __builtin_prefetch((const void *)((uintptr_t)g->at[r] + at + i), 0, 2);
         }
     }
 }
