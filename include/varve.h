@@ -525,6 +525,7 @@ struct varve_profile {
     double wall;
     double barrier; /* from a barrier's opening until a thread goes on */
     double idle;    /* waiting for other threads, or for one that works alone */
+    double looking; /* at clocks: what profiling itself costs, part of all other times */
 };
 void varve_session_profile(const struct varve_session *session, struct varve_profile *profile);
 

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -33,8 +34,9 @@ static void c196_the_table_adds_up_and_names_every_barrier(void **state) {
     struct command_result r = varve(RUN, "--profile", "--barriers", "needed", "One");
     assert_int_equal(r.code, 0);
     static const char *const words[] = {
-        "2 threads",           "GB/s",       "gdn_step",   "(idle)", "(barriers)", "(all)", "of it",
-        "blk.0: threads meet", "reads what", "one thread:"};
+        "2 threads",  "GB/s",       "gdn_step",  "(idle)",     "(barriers)",
+        "(all)",      "of it",      "(looking)", "without it", "blk.0: threads meet",
+        "reads what", "one thread:"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         assert_non_null(strstr(r.err, words[i]));
     }
@@ -67,7 +69,29 @@ static void adds_up(const char *path) {
     assert_true(wall > 0 && barriers > 0 && fabs(bytes) < 0.5);
     assert_true(fabs(classes - wall) < 0.03 * wall && fabs(steps - wall) < 0.03 * wall);
     assert_int_equal(number(profile, "threads"), 2);
+    double looking = number(profile, "looking_seconds");
+    assert_true(looking > 0 && looking < wall);
     json_decref(profile);
+}
+
+/* Twice the steps are looked at twice as often; what that costs is told, and what is left. */
+static void c196_what_profiling_costs_is_told(void **state) {
+    (void)state;
+    double looking[2];
+    for (int i = 0; i < 2; i++) {
+        struct command_result r =
+            varve(RUN, "--profile", "--barriers", i ? "all" : "needed", "One");
+        const char *line = strstr(r.err, "(looking)"), *left = strstr(r.err, "without it ");
+        const char *all = strstr(r.err, "(all)");
+        double wall, without;
+        assert_true(line && left && all);
+        assert_int_equal(sscanf(line, "(looking) %lf", &looking[i]), 1);
+        assert_int_equal(sscanf(left, "without it %lf", &without), 1);
+        assert_int_equal(sscanf(all, "(all) %lf", &wall), 1);
+        assert_true(fabs(wall - looking[i] - without) < 0.01);
+        command_free(&r);
+    }
+    assert_true(looking[0] > 0 && looking[1] > looking[0]);
 }
 
 static void c196_json_adds_up(void **state) {
@@ -130,6 +154,7 @@ static void a_file_that_cannot_be_written_is_told(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(c196_the_table_adds_up_and_names_every_barrier),
+        cmocka_unit_test(c196_what_profiling_costs_is_told),
         cmocka_unit_test(c196_json_adds_up),
         cmocka_unit_test(c196_a_measurements_profile_adds_up),
         cmocka_unit_test(the_trace_is_a_list_of_events),

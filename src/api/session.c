@@ -314,6 +314,7 @@ void varve_session_profile(const struct varve_session *session, struct varve_pro
         profile->wall += totals.wall;
         profile->barrier += totals.barrier;
         profile->idle += totals.idle;
+        profile->looking += totals.looking;
     }
 }
 

@@ -96,6 +96,9 @@ void profile_table(const struct profile *p) {
     fprintf(stderr, "  opened, not yet passed\n");
     line(p, "(all)", sum);
     fprintf(stderr, "  of %.3f ms\n", p->all.wall * 1e3);
+    line(p, "(looking)", p->all.looking);
+    fprintf(stderr, "  at clocks, part of the above; without it %.3f ms\n",
+            (p->all.wall - p->all.looking) * 1e3);
 }
 
 /* ---- why threads meet ---- */

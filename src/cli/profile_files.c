@@ -42,11 +42,12 @@ static json_t *whole_json(const struct profile *p) {
     for (size_t i = 0; varve_session_profile_step(p->session, i, &step); i++) {
         json_array_append_new(steps, step_json(&step));
     }
-    return json_pack("{s:o,s:o,s:o,s:f,s:f,s:f,s:f,s:o,s:o}", "threads",
+    return json_pack("{s:o,s:o,s:o,s:f,s:f,s:f,s:f,s:f,s:o,s:o}", "threads",
                      json_number(p->all.threads), "windows", json_number(p->all.runs), "rows",
                      json_number(p->all.rows), "wall_seconds", p->all.wall, "idle_seconds",
-                     p->all.idle, "barrier_seconds", p->all.barrier, "read_bytes_per_second",
-                     p->read_rate, "classes", classes, "steps", steps);
+                     p->all.idle, "barrier_seconds", p->all.barrier, "looking_seconds",
+                     p->all.looking, "read_bytes_per_second", p->read_rate, "classes", classes,
+                     "steps", steps);
 }
 
 /* ---- files ---- */

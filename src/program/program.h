@@ -93,6 +93,7 @@ struct vv_program_totals {
     double wall;
     double barrier; /* from its opening until a thread goes on */
     double idle;    /* waiting for others to come, or for one that works alone */
+    double looking; /* at the clock, which is part of the times of steps and barriers */
 };
 void vv_program_totals(const struct vv_program *program, struct vv_program_totals *totals);
 
