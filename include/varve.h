@@ -130,14 +130,15 @@ int varve_file_verify(const struct varve_file *file, varve_progress progress, vo
  * noise, at the speed of the model. For measuring.
  */
 struct varve_geometry_options {
-    const char *types; /* the mix of formats of a released model: "q3", "q4", "q8"; NULL: "q4" */
+    const char *types; /* the mix of formats of a released model: "q2" … "q8"; NULL: "q4" */
     uint32_t layers;   /* only the first ones, without a draft block; 0: all */
     uint64_t room;     /* bytes that weights may take; 0: any number */
 };
 /*
- * `what`: a released model by name ("qwen3.8-flash-next"), or the path of a GGUF file, of which the
- * header is read and which keeps its types (options->types NULL). An n-gram table that is too large
- * for the room is cut; MEMORY: the rest is, and the sentence says how many layers would fit.
+ * `what`: a released model by name ("qwen3.8-flash-next", "deepseek-v4-flash"), or the path of a
+ * GGUF file, of which the header is read and which keeps its types (options->types NULL). An n-gram
+ * table that is too large for the room is cut; MEMORY: the rest is, and the sentence says how many
+ * layers would fit.
  */
 int varve_geometry_open(const char *what, const struct varve_geometry_options *options,
                         struct varve_file **file, struct varve_error *error);

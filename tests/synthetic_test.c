@@ -193,6 +193,73 @@ static void a_released_model_is_described(void **state) {
     }
 }
 
+static struct vv_gguf *deepseek(const char *name, const char *types) {
+    struct vv_gguf *g;
+    struct vv_error error;
+    assert_int_equal(vv_geometry_named(name, types, &g, &error), VV_OK);
+    return g;
+}
+
+/* By the same tool, with --arch deepseek4. */
+static void the_other_released_model_is_described(void **state) {
+    (void)state;
+    static const struct {
+        const char *types;
+        uint64_t bytes, bytes_of_4;
+    } sizes[] = {{"q2", 86710403420, 9509148020},
+                 {"q3", 135300399452, 13348197748},
+                 {"q4", 164623794524, 16756905332},
+                 {"q8", 302640054620, 29145372020},
+                 {"mxfp4", 155966751068, 15951598964}};
+    for (size_t i = 0; i < 5; i++) {
+        struct vv_gguf *g = deepseek("deepseek-v4-flash", sizes[i].types);
+        struct vv_gguf *four = part_of(g, 4, no_limit), *two = part_of(g, 2, no_limit);
+        assert_int_equal(vv_gguf_tensor_count(g), 1328); /* as its specification counts them */
+        assert_int_equal(bytes_of(g), sizes[i].bytes);
+        assert_complete(g, 43);
+        assert_int_equal(vv_gguf_tensor_count(four), 116);
+        assert_int_equal(bytes_of(four), sizes[i].bytes_of_4);
+        assert_complete(four, 4);
+        assert_complete(two, 2); /* fewer than have a table of experts */
+        vv_gguf_close(two);
+        vv_gguf_close(four);
+        vv_gguf_close(g);
+    }
+    struct vv_gguf *g = deepseek("deepseek-v4-flash-mtp", "q2");
+    assert_complete(g, 43);
+    /* A layer of the window alone has 24 tensors, and eight of its own. */
+    assert_int_equal(vv_gguf_tensor_count(g), 1328 + 24 + 8);
+    vv_gguf_close(g);
+}
+
+/* Numbers of experts: in range, all of a row different, rows different. */
+static void tables_of_integers_are_made_up(void **state) {
+    (void)state;
+    enum { WIDTH = 6, ROWS = 500 };
+    static const size_t below[] = {6, 7, 256};
+    static int32_t table[ROWS * WIDTH];
+    struct vv_gguf_tensor t = {.name = "blk.0.ffn_gate_tid2eid.weight",
+                               .type = VV_TYPE_I32,
+                               .dimensions = 2,
+                               .ne = {WIDTH, ROWS, 1, 1},
+                               .elements = WIDTH * ROWS};
+    for (size_t k = 0; k < 3; k++) {
+        size_t equal = 0;
+        vv_synthetic_integers(&t, below[k], table);
+        for (size_t r = 0; r < ROWS; r++) {
+            const int32_t *row = table + r * WIDTH;
+            for (size_t i = 0; i < WIDTH; i++) {
+                assert_in_range(row[i], 0, below[k] - 1);
+                for (size_t j = 0; j < i; j++) {
+                    assert_int_not_equal(row[i], row[j]);
+                }
+            }
+            equal += r > 0 && memcmp(row, row - WIDTH, WIDTH * sizeof *row) == 0;
+        }
+        assert_true(equal < ROWS / 3);
+    }
+}
+
 /* The table gets a quarter of what the other weights leave; heads stay within it. */
 static void the_ngram_table_is_cut(void **state) {
     (void)state;
@@ -270,13 +337,13 @@ static void a_file_is_described(void **state) {
 
 /* ---- a session ---- */
 
-static float *logits(const struct varve_session_options *options, size_t *count) {
+static float *logits(const char *path, const struct varve_session_options *options, size_t *count) {
     enum { TOKENS = 20 };
     const struct varve_geometry_options geometry = {0};
     struct opened o = {0};
     struct varve_error error;
     int32_t tokens[TOKENS];
-    assert_int_equal(varve_geometry_open(DATA "hq.ud.gguf", &geometry, &o.file, &error), 0);
+    assert_int_equal(varve_geometry_open(path, &geometry, &o.file, &error), 0);
     assert_int_equal(varve_model_open(o.file, NULL, NULL, &o.model, &error), 0);
     varve_model_info(o.model, &o.info);
     random_tokens(&o, 3, tokens, TOKENS);
@@ -293,20 +360,23 @@ static void a_made_up_model_runs(void **state) {
         {.threads = 1},
         {.threads = 2, .isa = "portable"},
         {.threads = 2, .device = VARVE_DEVICE_MOCK}};
-    size_t count;
-    float *first = logits(&ways[0], &count), least = first[0], most = first[0];
-    for (size_t i = 0; i < count; i++) {
-        assert_true(isfinite(first[i]));
-        least = fminf(least, first[i]);
-        most = fmaxf(most, first[i]);
+    static const char *const files[] = {DATA "hq.ud.gguf", DATA "../deepseek4/tiny.gguf"};
+    for (size_t f = 0; f < 2; f++) {
+        size_t count;
+        float *first = logits(files[f], &ways[0], &count), least = first[0], most = first[0];
+        for (size_t i = 0; i < count; i++) {
+            assert_true(isfinite(first[i]));
+            least = fminf(least, first[i]);
+            most = fmaxf(most, first[i]);
+        }
+        assert_true(most - least > 0.1f && most - least < 1000);
+        for (size_t w = 1; w < 3; w++) {
+            float *other = logits(files[f], &ways[w], &count);
+            assert_memory_equal(first, other, count * sizeof *first);
+            free(other);
+        }
+        free(first);
     }
-    assert_true(most - least > 0.1f && most - least < 1000);
-    for (size_t w = 1; w < 3; w++) {
-        float *other = logits(&ways[w], &count);
-        assert_memory_equal(first, other, count * sizeof *first);
-        free(other);
-    }
-    free(first);
 }
 
 int main(void) {
@@ -316,6 +386,8 @@ int main(void) {
         cmocka_unit_test(matrices_are_the_same_however_cut),
         cmocka_unit_test(a_description_has_no_data),
         cmocka_unit_test(a_released_model_is_described),
+        cmocka_unit_test(the_other_released_model_is_described),
+        cmocka_unit_test(tables_of_integers_are_made_up),
         cmocka_unit_test(the_ngram_table_is_cut),
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(a_file_is_described),

@@ -19,7 +19,7 @@ WORDS(SPECIALS, "all", "user", "none");
 WORDS(DRAFTS, "off", "mtp", "suffix", "both");
 WORDS(DRAFT_PRECISIONS, "file", "q8_0");
 WORDS(LOADS, "map", "read");
-WORDS(MIXES, "q3", "q4", "q8");
+WORDS(MIXES, "q2", "q3", "q4", "q8", "mxfp4");
 WORDS(CONTEXT_FULLS, "stop", "shift");
 WORDS(NUMAS, "auto", "off", "spread", "node");
 WORDS(KV_TYPES, "f32", "f16");

@@ -69,6 +69,17 @@ void vv_synthetic_values(const struct vv_gguf_tensor *tensor, float *to) {
     vv_random_normals(seed_of(tensor), mean, deviation, to, tensor->elements);
 }
 
+/* Each row begins anywhere and goes on in steps that together stay below one turn. */
+void vv_synthetic_integers(const struct vv_gguf_tensor *tensor, size_t below, int32_t *to) {
+    uint64_t seed = seed_of(tensor), width = tensor->ne[0];
+    uint64_t step = below > width ? below / width : 1;
+    for (uint64_t i = 0; i < tensor->elements; i++) {
+        uint64_t random = vv_random_word(seed, i);
+        uint64_t next = i % width == 0 ? random : (uint64_t)to[i - 1] + 1 + random % step;
+        to[i] = (int32_t)(next % below);
+    }
+}
+
 /* ---- matrices ---- */
 
 /* Where that of a format and width is, or may be. */

@@ -16,6 +16,10 @@ void vv_synthetic_free(struct vv_synthetic *synthetic);
  * the deviation 1 / sqrt(width). */
 void vv_synthetic_values(const struct vv_gguf_tensor *tensor, float *to);
 
+/* The elements of a table of integers from 0 to `below` - 1, those of a row distinct if there are
+ * so many. */
+void vv_synthetic_integers(const struct vv_gguf_tensor *tensor, size_t below, int32_t *to);
+
 /*
  * A matrix of that deviation, in its own format: a megabyte of blocks is made for each format and
  * width, and stands over and over, from another block on each time, so no two pieces are equal.

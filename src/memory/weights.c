@@ -523,7 +523,23 @@ struct vv_weight *vv_weights_blocks(struct vv_weights *weights, size_t width, si
 
 /* ---- integers ---- */
 
+static const int32_t *made_up_integers(struct vv_weights *w, const struct vv_gguf_tensor *t,
+                                       size_t below) {
+    int32_t *values = malloc(t->bytes);
+    if (!values) {
+        vv_fail_memory(&w->failure, t->bytes, t->name);
+        return NULL;
+    }
+    vv_synthetic_integers(t, below, values);
+    const int32_t *at = vv_weights_constant(w, values, t->bytes);
+    free(values);
+    return at;
+}
+
 static const int32_t *integers(struct vv_weights *w, const struct vv_gguf_tensor *t, size_t below) {
+    if (w->synthetic) {
+        return made_up_integers(w, t, below);
+    }
     void *temporary;
     const uint8_t *from = host_bytes(w, t, &temporary);
     const int32_t *at = NULL;

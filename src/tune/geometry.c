@@ -13,7 +13,9 @@ static const struct {
     const char *name;
     int (*declare)(struct vv_gguf_writer *w, const char *types, struct vv_error *error);
 } released[] = {{"qwen3.8-flash-next", vv_geometry_qwen4exp},
-                {"qwen3.8-flash-next-mtp", vv_geometry_qwen4exp_mtp}};
+                {"qwen3.8-flash-next-mtp", vv_geometry_qwen4exp_mtp},
+                {"deepseek-v4-flash", vv_geometry_deepseek4},
+                {"deepseek-v4-flash-mtp", vv_geometry_deepseek4_mtp}};
 enum { RELEASED = sizeof released / sizeof *released };
 
 static size_t find(const char *name) {
@@ -35,8 +37,9 @@ int vv_geometry_named(const char *name, const char *types, struct vv_gguf **out,
     *out = NULL;
     if (i == RELEASED) {
         return vv_fail(error, VV_ERROR_INVALID,
-                       "no released model is called \"%.60s\"; there is %s", name,
-                       released[0].name);
+                       "no released model is called \"%.60s\"; there are %s and %s, and both with "
+                       "-mtp behind the name",
+                       name, released[0].name, released[2].name);
     }
     int code = vv_gguf_writer_new(name, &w, error);
     if (code == VV_OK && (code = released[i].declare(w, types, error)) != VV_OK) {
@@ -182,6 +185,11 @@ static int put_entry(const struct cut *c, struct vv_gguf_writer *w, const struct
     }
     if (!c->all && is(c, e, "block_count")) {
         key_of(c, "block_count", key);
+        return vv_gguf_writer_u32(w, key, (uint32_t)c->layers, error);
+    }
+    uint64_t hashed = number_or(c, "hash_layer_count", 0);
+    if (!c->all && is(c, e, "hash_layer_count") && hashed > c->layers) {
+        key_of(c, "hash_layer_count", key);
         return vv_gguf_writer_u32(w, key, (uint32_t)c->layers, error);
     }
     if (c->table_rows && is(c, e, "ple.head_vocab_sizes")) {

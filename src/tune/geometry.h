@@ -6,10 +6,10 @@
 #pragma once
 #include "gguf/gguf.h"
 
-/* All layers of a released model, by name: "qwen3.8-flash-next", "qwen3.8-flash-next-mtp" with
- * its draft block. `types` is the mix of formats that
- * its matrices have: "q3", "q4" or "q8". VV_ERROR_INVALID: an unknown name; the sentence lists the
- * known ones. */
+/* All layers of a released model, by name: "qwen3.8-flash-next", "deepseek-v4-flash", with "-mtp"
+ * behind it with its draft block. `types` is the mix of formats that its matrices have: "q3", "q4",
+ * "q8", of the second also "q2" and "mxfp4". VV_ERROR_INVALID: an unknown name or mix; the sentence
+ * lists the known ones. */
 int vv_geometry_named(const char *name, const char *types, struct vv_gguf **out,
                       struct vv_error *error);
 /* Whether there is a released model of that name. */

@@ -1,7 +1,6 @@
 /* Qwen3.8-Flash-Next as it was published: docs/spec/qwen4exp.md, sections 1 to 3. */
 #include "tune/geometry_internal.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -82,7 +81,8 @@ static const struct mix *mix_of(const char *types, struct vv_error *error) {
 }
 
 /* Mixes of this kind give a few layers more bits. */
-static int type_of(const struct mix *mix, enum role role, int layer) {
+static int type_of(const void *of, int role, int layer) {
+    const struct mix *mix = of;
     bool last = layer + 2 >= LAYERS;
     if (role == EXPERT_IN && layer == 2) {
         return mix->better_in;
@@ -95,13 +95,7 @@ static int type_of(const struct mix *mix, enum role role, int layer) {
 
 /* ---- tensors ---- */
 
-struct tensor {
-    const char *name;
-    enum role role;
-    uint64_t ne[3]; /* 0: no such dimension */
-};
-
-static const struct tensor of_model[] = {
+static const struct vv_geometry_tensor of_model[] = {
     {"token_embd.weight", EMBEDDING, {WIDTH, VOCABULARY}},
     {"output.weight", HEAD_OUT, {WIDTH, VOCABULARY}},
     {"output_hc_norm.weight", FLOAT, {WIDE}},
@@ -110,7 +104,7 @@ static const struct tensor of_model[] = {
     {"per_layer_token_embd.weight", TABLE, {NGRAM_WIDTH, TABLE_ROWS}},
     {0},
 };
-static const struct tensor of_ngram_layer[] = {
+static const struct vv_geometry_tensor of_ngram_layer[] = {
     {"ple_key.weight", DENSE, {NGRAM_HEADS * NGRAM_WIDTH, WIDE}},
     {"ple_value.weight", DENSE, {NGRAM_HEADS * NGRAM_WIDTH, WIDTH}},
     {"ple_norm_key.weight", FLOAT, {WIDE}},
@@ -119,7 +113,7 @@ static const struct tensor of_ngram_layer[] = {
     {"ple_conv1d.weight", FLOAT, {KERNEL, WIDE}},
     {0},
 };
-static const struct tensor of_attention[] = {
+static const struct vv_geometry_tensor of_attention[] = {
     {"attn_q.weight", MIXER, {WIDTH, 2 * HEADS *HEAD}},
     {"attn_k.weight", MIXER, {WIDTH, KV_HEADS *HEAD}},
     {"attn_v.weight", MIXER, {WIDTH, KV_HEADS *HEAD}},
@@ -132,7 +126,7 @@ static const struct tensor of_attention[] = {
     {"indexer.k_norm.weight", FLOAT, {INDEX}},
     {0},
 };
-static const struct tensor of_delta_net[] = {
+static const struct vv_geometry_tensor of_delta_net[] = {
     {"attn_qkv.weight", MIXER, {WIDTH, CHANNELS}},
     {"attn_gate.weight", MIXER, {WIDTH, INNER}},
     {"ssm_conv1d.weight", FLOAT, {KERNEL, CHANNELS}},
@@ -144,7 +138,7 @@ static const struct tensor of_delta_net[] = {
     {"ssm_out.weight", MIXER, {INNER, WIDTH}},
     {0},
 };
-static const struct tensor of_layer[] = {
+static const struct vv_geometry_tensor of_layer[] = {
     {"hc_attn_norm.weight", FLOAT, {WIDE}},
     {"hc_attn_down.weight", DENSE, {WIDE, RANK}},
     {"hc_attn_up.weight", DENSE, {RANK, WIDE}},
@@ -164,7 +158,7 @@ static const struct tensor of_layer[] = {
     {0},
 };
 
-static const struct tensor of_drafts[] = {
+static const struct vv_geometry_tensor of_drafts[] = {
     {"nextn.eh_proj.weight", DENSE, {2 * WIDTH, WIDTH}},
     {"nextn.enorm.weight", FLOAT, {WIDTH}},
     {"nextn.hnorm.weight", FLOAT, {WIDE}},
@@ -179,54 +173,24 @@ static bool attends(int layer) {
     return (layer + 1) % ATTEND_EVERY == 0 || layer == LAYERS;
 }
 
-/* A type whose blocks don't fill the rows is stood in for, as quantisers do. */
-static int fitting(int type, uint64_t width) {
-    return width % vv_type_info(type)->block_values == 0 ? type
-           : type == VV_TYPE_IQ3_S                       ? VV_TYPE_IQ4_NL
-                                                         : VV_TYPE_Q8_0;
-}
-
-/* `layer` -1: tensors of the model. */
-static int add(struct vv_gguf_writer *w, const struct mix *mix, const struct tensor *list,
-               int layer, struct vv_error *error) {
-    int code = VV_OK;
-    for (const struct tensor *t = list; code == VV_OK && t->name; t++) {
-        char name[100];
-        uint32_t dimensions = 0;
-        while (dimensions < 3 && t->ne[dimensions]) {
-            dimensions++;
-        }
-        if (layer >= 0) {
-            snprintf(name, sizeof name, "blk.%d.%s", layer, t->name);
-        } else {
-            snprintf(name, sizeof name, "%s", t->name);
-        }
-        code = vv_gguf_writer_tensor(w, name, fitting(type_of(mix, t->role, layer), t->ne[0]),
-                                     dimensions, t->ne, error);
-    }
-    return code;
-}
-
 static int add_tensors(struct vv_gguf_writer *w, const struct mix *mix, bool drafts,
                        struct vv_error *error) {
-    int code = add(w, mix, of_model, -1, error);
+    int code = vv_geometry_tensors(w, of_model, -1, type_of, mix, error);
     for (int i = 0; code == VV_OK && i < LAYERS + drafts; i++) {
         if (i == NGRAM_LAYER) {
-            code = add(w, mix, of_ngram_layer, i, error);
+            code = vv_geometry_tensors(w, of_ngram_layer, i, type_of, mix, error);
         }
-        code =
-            code == VV_OK ? add(w, mix, attends(i) ? of_attention : of_delta_net, i, error) : code;
-        code = code == VV_OK ? add(w, mix, of_layer, i, error) : code;
+        const struct vv_geometry_tensor *mixer = attends(i) ? of_attention : of_delta_net;
+        code = code == VV_OK ? vv_geometry_tensors(w, mixer, i, type_of, mix, error) : code;
+        code = code == VV_OK ? vv_geometry_tensors(w, of_layer, i, type_of, mix, error) : code;
     }
-    return code == VV_OK && drafts ? add(w, mix, of_drafts, LAYERS, error) : code;
+    return code == VV_OK && drafts ? vv_geometry_tensors(w, of_drafts, LAYERS, type_of, mix, error)
+                                   : code;
 }
 
 /* ---- metadata ---- */
 
-static const struct {
-    const char *key;
-    uint32_t value;
-} numbers[] = {
+static const struct vv_geometry_number numbers[] = {
     {"context_length", 262144},
     {"embedding_length", WIDTH},
     {"hyper_connection.count", STREAMS},
@@ -254,6 +218,7 @@ static const struct {
     {"ple.conv_kernel", KERNEL},
     {"ple.eos_token_id", 248044},
     {"embedding_length_per_layer_input", NGRAM_WIDTH},
+    {0},
 };
 
 /* Rows that each head of the n-gram table has: the primes from 20,000,000 on. */
@@ -294,22 +259,13 @@ static int add_arrays(struct vv_gguf_writer *w, bool drafts, struct vv_error *er
 
 static int add_keys(struct vv_gguf_writer *w, const char *types, bool drafts,
                     struct vv_error *error) {
-    char key[100], name[100];
-    snprintf(name, sizeof name, "Qwen3.8-Flash-Next, %s, random weights", types);
-    int code =
-        vv_gguf_writer_string(w, "general.architecture", (struct vv_string){"qwen4exp", 8}, error);
-    code = code == VV_OK ? vv_gguf_writer_string(w, "general.name",
-                                                 (struct vv_string){name, strlen(name)}, error)
-                         : code;
+    int code = vv_geometry_name(w, "qwen4exp", "Qwen3.8-Flash-Next", types, error);
     code = code == VV_OK ? vv_gguf_writer_u32(w, "qwen4exp.block_count", LAYERS + drafts, error)
                          : code;
     code = code == VV_OK && drafts
                ? vv_gguf_writer_u32(w, "qwen4exp.nextn_predict_layers", 1, error)
                : code;
-    for (size_t i = 0; code == VV_OK && i < sizeof numbers / sizeof *numbers; i++) {
-        snprintf(key, sizeof key, "qwen4exp.%s", numbers[i].key);
-        code = vv_gguf_writer_u32(w, key, numbers[i].value, error);
-    }
+    code = code == VV_OK ? vv_geometry_numbers(w, "qwen4exp", numbers, error) : code;
     code = code == VV_OK
                ? vv_gguf_writer_f32(w, "qwen4exp.attention.layer_norm_rms_epsilon", 1e-6f, error)
                : code;
