@@ -14,7 +14,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(VARVE_HAND_avxvnni ${VARVE_ISA_avx2} -mavxvnni)
   set(VARVE_HAND_avx512 -march=x86-64-v4)
   set(VARVE_HAND_avx512vnni -march=x86-64-v4 -mavx512vnni)
-  set(VARVE_HAND_amx -march=x86-64-v4 -mavx512vnni -mamx-tile -mamx-int8)
+  set(VARVE_HAND_amx -march=x86-64-v4 -mavx512vbmi -mavx512vnni -mamx-tile -mamx-int8)
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
   set(VARVE_HAND_PREFIX arm)
   set(VARVE_HAND_SETS neon dotprod i8mm) # neon: every AArch64 CPU, so no flags

@@ -89,6 +89,9 @@ static void every_instruction_of_a_set_is_needed(void **state) {
         id.ebx7 &= ~avx512[i];
         assert_int_equal(vv_cpuid_features(&id), VV_CPU_AVX2);
     }
+    struct vv_cpuid id = sapphire_rapids;
+    id.ecx7 &= ~(1u << 1); /* AVX512-VBMI, which kernels for AMX have beside it */
+    assert_int_equal(vv_cpuid_features(&id), UP_TO_VNNI | VV_CPU_AVX_VNNI);
 }
 
 static void c183_a_level_is_here_or_the_sentence_tells_which_are(void **state) {

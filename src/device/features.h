@@ -10,7 +10,7 @@ enum {
     VV_CPU_AVX512 = 1 << 1, /* x86-64-v4: F, BW, CD, DQ, VL */
     VV_CPU_AVX512_VNNI = 1 << 2,
     VV_CPU_AVX_VNNI = 1 << 3, /* the same products on 256-bit registers, without AVX-512 */
-    VV_CPU_AMX_INT8 = 1 << 4, /* tiles of bytes, and the system's leave to use them */
+    VV_CPU_AMX_INT8 = 1 << 4, /* tiles of bytes, the system's leave to use them, and AVX512-VBMI */
     VV_CPU_NEON = 1 << 5,     /* every AArch64 CPU */
     VV_CPU_DOTPROD = 1 << 6,  /* Armv8.2 sdot, udot */
     VV_CPU_I8MM = 1 << 7,     /* Armv8.6 smmla, usdot */

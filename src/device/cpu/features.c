@@ -23,7 +23,7 @@ uint32_t vv_cpuid_features(const struct vv_cpuid *id) {
     static const uint32_t fma = 1u << 12, f16c = 1u << 29;
     static const uint32_t bmi = 1u << 3 | 1u << 8, avx2 = 1u << 5;
     static const uint32_t avx512 = 1u << 16 | 1u << 17 | 1u << 28 | 1u << 30 | 1u << 31;
-    static const uint32_t avx512_vnni = 1u << 11, avx_vnni = 1u << 4;
+    static const uint32_t avx512_vnni = 1u << 11, avx512_vbmi = 1u << 1, avx_vnni = 1u << 4;
     static const uint32_t amx_int8 = 1u << 24 | 1u << 25;
     if (!all(id->saved, vectors) || !all(id->ecx1, fma | f16c) || !all(id->ebx7, bmi | avx2)) {
         return VV_CPU_ANY;
@@ -34,7 +34,7 @@ uint32_t vv_cpuid_features(const struct vv_cpuid *id) {
         features |= VV_CPU_AVX512;
         features |= all(id->ecx7, avx512_vnni) ? VV_CPU_AVX512_VNNI : 0;
     }
-    if (all(id->saved, tiles) && all(id->edx7, amx_int8)) {
+    if (all(id->saved, tiles) && all(id->edx7, amx_int8) && all(id->ecx7, avx512_vbmi)) {
         features |= VV_CPU_AMX_INT8;
     }
     return features;

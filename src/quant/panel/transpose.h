@@ -98,3 +98,70 @@ VV_INLINE void vv_look_up_bytes(const uint8_t *table /* [16] */, vv_lanes *v) {
     *v = (vv_lanes)vqtbl1q_u8(vld1q_u8(table), (uint8x16_t)*v);
 #endif
 }
+
+/* to[0], lane r = the first four bytes of the row of the table whose number is byte `at` of row r,
+ * to[1] the other four. */
+VV_INLINE void vv_look_up_eights(const int8_t (*table)[8], const uint8_t *const *g, size_t at,
+                                 vv_lanes *to /* [2] */) {
+#ifdef __AVX2__
+    __m128i two[VV_WIDTH / 2];
+    for (int r = 0; r < VV_WIDTH; r += 2) {
+        __m128 v = _mm_castsi128_ps(_mm_loadl_epi64((const __m128i *)table[g[r][at]]));
+        two[r / 2] = _mm_castps_si128(_mm_loadh_pi(v, (const __m64 *)table[g[r + 1][at]]));
+    }
+#ifdef __AVX512F__
+    __m512 half[2];
+    for (int i = 0; i < 2; i++) {
+        __m512i v = _mm512_inserti32x4(_mm512_castsi128_si512(two[i]), two[2 + i], 1);
+        v = _mm512_inserti32x4(v, two[4 + i], 2);
+        half[i] = _mm512_castsi512_ps(_mm512_inserti32x4(v, two[6 + i], 3));
+    }
+    to[0] = (vv_lanes)_mm512_shuffle_ps(half[0], half[1], 0x88);
+    to[1] = (vv_lanes)_mm512_shuffle_ps(half[0], half[1], 0xdd);
+#else
+    __m256 half[2];
+    for (int i = 0; i < 2; i++) {
+        __m256i v = _mm256_inserti128_si256(_mm256_castsi128_si256(two[i]), two[2 + i], 1);
+        half[i] = _mm256_castsi256_ps(v);
+    }
+    to[0] = (vv_lanes)_mm256_shuffle_ps(half[0], half[1], 0x88);
+    to[1] = (vv_lanes)_mm256_shuffle_ps(half[0], half[1], 0xdd);
+#endif
+#elif defined(__aarch64__)
+    uint32x4_t two[2];
+    for (int i = 0; i < 2; i++) {
+        two[i] = vreinterpretq_u32_s8(
+            vcombine_s8(vld1_s8(table[g[2 * i][at]]), vld1_s8(table[g[2 * i + 1][at]])));
+    }
+    to[0] = (vv_lanes)vuzp1q_u32(two[0], two[1]);
+    to[1] = (vv_lanes)vuzp2q_u32(two[0], two[1]);
+#endif
+}
+
+/* Bit i of byte k of a lane negates byte i of the eight that w[0] and w[1] have of it. */
+VV_INLINE void vv_negate_eights(const vv_lanes *bits, int k, vv_lanes *w /* [2] */) {
+    const uint64_t spread = UINT64_C(0x0101010101010101) * (unsigned)k + 0x0404040400000000;
+    for (int i = 0; i < 2; i++) {
+        const uint32_t own = i == 0 ? 0x08040201 : 0x80402010;
+#ifdef __AVX512BW__
+        __m512i from = _mm512_broadcast_i32x4(
+            _mm_set_epi64x((int64_t)(spread + 0x0808080808080808), (int64_t)spread));
+        __mmask64 is = _mm512_test_epi8_mask(_mm512_shuffle_epi8((__m512i)*bits, from),
+                                             _mm512_set1_epi32((int32_t)own));
+        w[i] = (vv_lanes)_mm512_mask_sub_epi8((__m512i)w[i], is, _mm512_setzero_si512(),
+                                              (__m512i)w[i]);
+#elif defined(__AVX2__)
+        __m256i from = _mm256_broadcastsi128_si256(
+            _mm_set_epi64x((int64_t)(spread + 0x0808080808080808), (int64_t)spread));
+        __m256i one = _mm256_set1_epi32((int32_t)own);
+        __m256i is = _mm256_and_si256(_mm256_shuffle_epi8((__m256i)*bits, from), one);
+        is = _mm256_cmpeq_epi8(is, one);
+        w[i] = (vv_lanes)_mm256_sub_epi8(_mm256_xor_si256((__m256i)w[i], is), is);
+#elif defined(__aarch64__)
+        uint8x16_t from = vcombine_u8(vcreate_u8(spread), vcreate_u8(spread + 0x0808080808080808));
+        uint8x16_t is =
+            vtstq_u8(vqtbl1q_u8((uint8x16_t)*bits, from), vreinterpretq_u8_u32(vdupq_n_u32(own)));
+        w[i] = (vv_lanes)vsubq_u8(veorq_u8((uint8x16_t)w[i], is), is);
+#endif
+    }
+}

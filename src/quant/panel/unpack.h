@@ -323,6 +323,50 @@ VV_INLINE void vv_panel_iq4_xs(const uint8_t *const *g, size_t at, int part, str
     vv_halves_of(&head[0], &to->d[0]);
 }
 
+/* Four sign indices of seven bits a lane to bytes of eight signs, whose number is even. */
+VV_INLINE void vv_panel_signs(const vv_lanes *index, vv_lanes *to) {
+    static const uint8_t odd[16] = {0, 128, 128, 0, 128, 0, 0, 128, 128, 0, 0, 128, 0, 128, 128, 0};
+    vv_lanes v = *index;
+    vv_lanes seven = (v & 0x7f) | (v & 0x3f80) << 1 | (v & 0x1fc000) << 2 | (v & 0xfe00000) << 3;
+    vv_lanes eighth = (seven ^ seven >> 4) & VV_EACH(15);
+    vv_look_up_bytes(odd, &eighth);
+    *to = seven | eighth;
+}
+
+/* Sub-scale of group k, above its signs. */
+VV_INLINE void vv_panel_iq2_xxs_scale(const vv_lanes *signs, int k, struct vv_strip *to) {
+    vv_lanes scale = (*signs >> 28 << 1) + 1;
+    to->scale[2 * k] = to->scale[2 * k + 1] = scale;
+    to->pair[k] = scale * UINT32_C(0x10001);
+}
+
+VV_INLINE void vv_panel_iq2_xxs_d(const uint8_t *const *g, size_t at, struct vv_strip *to) {
+    vv_lanes head[4];
+    vv_turn(g, at, head);
+    vv_halves_of(&head[0], &to->d[0]);
+    to->d[0] = to->d[0] * 0.125f;
+}
+
+VV_INLINE void vv_panel_iq2_xxs(const uint8_t *const *g, size_t at, int part, struct vv_strip *to) {
+    vv_lanes v[8], signs;
+    const size_t from = at + 2 + 32 * (size_t)part;
+    vv_turn(g, from, v);
+    vv_turn(g, from + 16, v + 4);
+    for (int k = 0; k < 4; k++) {
+        vv_lanes *w = to->w + 8 * k;
+        vv_panel_signs(&v[2 * k + 1], &signs);
+        for (int r = 0; r < 4; r++) {
+            vv_look_up_eights(vv_iq2xxs_grid, g, from + 8 * (size_t)k + (size_t)r, w + 2 * r);
+            vv_negate_eights(&signs, r, w + 2 * r);
+        }
+        for (int i = 0; i < 8; i++) {
+            w[i] ^= VV_EACH(128);
+        }
+        vv_panel_iq2_xxs_scale(&v[2 * k + 1], k, to);
+    }
+    vv_panel_iq2_xxs_d(g, at, to);
+}
+
 /* ---- the rest, by way of the sixteen rows' integers ---- */
 
 /* Formats whose values are looked up in large tables: each row by itself, then turned. */

@@ -6,6 +6,7 @@
  * 128 · H + L (docs/arithmetic.md, section 3.3). Few rows are faster on vectors.
  */
 #include "quant/panel/kernel.h"
+#include "quant/panel/x86_vbmi.h"
 #include "quant/row_dot.h"
 
 #include <immintrin.h>
@@ -299,8 +300,12 @@ DOTS(super_4_offset, VV_PANEL_SUPER_4_OFFSET, super_4_dots(p->strip, x, n, total
 DOTS(super_8, VV_PANEL_SUPER_8, super_8_dots(p->strip, f->shift, false, x, n, total))
 DOTS(super_8_offset, VV_PANEL_SUPER_8_OFFSET, super_8_dots(p->strip, 0, true, x, n, total))
 
+static vv_panel_fill *fill(int type) {
+    return type == VV_TYPE_IQ2_XXS ? fill_iq2_xxs : vv_panel_fill_avx512(type);
+}
+
 const struct vv_panel_kernel vv_panel_kernel_amx = {
-    .fill = vv_panel_fill_avx512,
+    .fill = fill,
     .dots = VV_PANEL_TABLE,
     .rows_dot = vv_rows_dot_avx512,
     .floats = vv_float_products_avx512,
