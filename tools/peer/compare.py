@@ -77,6 +77,7 @@ def main():
     p.add_argument("--rows", default="1,2,3,4,8")
     p.add_argument("--same-experts", action="store_true")
     p.add_argument("--peer-load", default="none", help="none: weights in memory of their own; mmap")
+    p.add_argument("--peer-options", default="", help="more options for the peer, in one word")
     p.add_argument("--varve-options", default="", help="more options for varve, in one word")
     p.add_argument("--keep", help="write all lines to this file")
     o = p.parse_args()
@@ -86,7 +87,7 @@ def main():
     programs = {
         "varve": [o.varve, "bench", "model", "--json", "-m", o.model, *common,
                   *o.varve_options.split()],
-        "peer": [o.peer, o.model, "--load", o.peer_load, *common],
+        "peer": [o.peer, o.model, "--load", o.peer_load, *common, *o.peer_options.split()],
     }
     began = os.getloadavg()[0]
     times = measure(programs, o.rounds)

@@ -4,10 +4,12 @@
  *
  *   llama_window FILE [--threads N] [--rounds N] [--prompt N,N] [--gen N] [--depth N,N]
  *                     [--rows N,N] [--same-experts] [--load none|mmap|...]
+ *                     [--plain-weights]
  *
  * Differences that the interface asks for: depths are read as prompts, and windows stay in the
  * sequence. The first window after another size pays for a new graph; it is run and not counted.
- * --load none has the weights in memory of their own.
+ * --load none has the weights in memory of their own, --plain-weights as they lie in the file, not
+ * in an order for some instruction set (with AMX's it ends with an error on deepseek4).
  */
 #include "ggml-backend.h"
 #include "llama.h"
@@ -31,8 +33,8 @@ static struct {
     const char *file, *load;
     int threads, rounds, generate;
     struct list prompts, depths, rows;
-    bool same;
-} want = {NULL, "mmap", 2, 5, 32, {{512}, 1}, {{0}, 1}, {{1, 2, 3, 4, 8}, 5}, false};
+    bool same, plain;
+} want = {NULL, "mmap", 2, 5, 32, {{512}, 1}, {{0}, 1}, {{1, 2, 3, 4, 8}, 5}, false, false};
 
 static struct llama_context *context;
 static struct llama_batch batch;
@@ -93,6 +95,8 @@ static void read_arguments(int count, char **words) {
     for (int i = 1; i < count; i++) {
         if (strcmp(words[i], "--same-experts") == 0) {
             want.same = true;
+        } else if (strcmp(words[i], "--plain-weights") == 0) {
+            want.plain = true;
         } else if (words[i][0] != '-') {
             want.file = words[i];
         } else if (i + 1 < count) {
@@ -244,6 +248,7 @@ static int tokens_needed(void) {
 static struct llama_model *open_model(void) {
     struct llama_model_params params = llama_model_default_params();
     params.load_mode = llama_load_mode_from_str(want.load);
+    params.use_extra_bufts = !want.plain;
     struct llama_model *model = llama_model_load_from_file(want.file, params);
     if (!model) {
         fail("the file can't be loaded");
