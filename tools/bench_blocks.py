@@ -6,7 +6,7 @@ import numpy as np
 
 # name: GGUF's number of the type, values of a block, bytes of a block
 FORMATS = {
-    "F32": (0, 1, 4), "F16": (1, 1, 2), "BF16": (30, 1, 2),
+    "F32": (0, 1, 4), "F16": (1, 1, 2), "BF16": (30, 1, 2), "I32": (26, 1, 4),
     "Q4_0": (2, 32, 18), "Q5_0": (6, 32, 22), "Q5_1": (7, 32, 24), "Q8_0": (8, 32, 34),
     "Q2_K": (10, 256, 84), "Q3_K": (11, 256, 110), "Q4_K": (12, 256, 144), "Q5_K": (13, 256, 176),
     "Q6_K": (14, 256, 210), "IQ2_XXS": (16, 256, 66), "IQ2_XS": (17, 256, 74),
@@ -94,7 +94,8 @@ def encode_plain(kind, values):
     if kind == "BF16":
         word = np.ascontiguousarray(values, "<f4").view(np.uint32)
         return ((word + 0x8000) >> 16).astype("<u2").view(np.uint8)
-    return np.ascontiguousarray(values, {"F32": "<f4", "F16": "<f2"}[kind]).view(np.uint8)
+    form = {"F32": "<f4", "F16": "<f2", "I32": "<i4"}[kind]
+    return np.ascontiguousarray(values, form).view(np.uint8)
 
 
 def random_plain(kind, bits, count, deviation):

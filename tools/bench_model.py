@@ -3,6 +3,7 @@
 
     python3 tools/bench_model.py q4.gguf                         4 layers, 512 experts, 7.5 GB
     python3 tools/bench_model.py q3.gguf --types q3 --layers 8 --mtp
+    python3 tools/bench_model.py q2.gguf --arch deepseek4 --types q2     4 layers, 8.3 GB
     python3 tools/bench_model.py --plan - --types q8 --vocab released    only the sizes
 
 For measuring speed on layers as wide as the real ones. Weights have the deviation 1/sqrt(width), so
@@ -23,11 +24,12 @@ import zlib
 import numpy as np
 
 import bench_blocks as blocks
+import bench_deepseek4
 
 # ---- types: what each role of a matrix has; a pair is for even and odd layers ----
 
 DELICATE = {"inject": "F32", "router": "F32", "small": "F32", "indexer": "BF16"}
-PRESETS = {
+QWEN4EXP = {
     "q4": dict(DELICATE, embed="Q8_0", head="Q8_0", attn="Q8_0", hc="Q8_0", shared="Q8_0",
                ple="Q8_0", table="IQ4_NL", expert_in="Q4_K", expert_out="Q5_1"),
     "q4km": dict(DELICATE, embed="Q4_K", head="Q6_K", attn="Q5_K", hc="Q8_0", shared="Q8_0",
@@ -40,22 +42,24 @@ PRESETS = {
     "q8": dict(DELICATE, embed="Q8_0", head="Q8_0", attn="Q8_0", hc="Q8_0", shared="Q8_0",
                ple="Q8_0", table="Q8_0", expert_in="Q8_0", expert_out="Q8_0"),
 }
-PRESETS["bf16"] = {role: "BF16" for role in PRESETS["q8"]} | DELICATE
+QWEN4EXP["bf16"] = {role: "BF16" for role in QWEN4EXP["q8"]} | DELICATE
+PRESETS = {"qwen4exp": QWEN4EXP, "deepseek4": bench_deepseek4.PRESETS}
 # Layers that mixes of this kind give more bits; negative ones count from the end of 8 or more.
 BETTER = {
-    ("q4", "expert_in"): ({2}, "Q5_K"),
-    ("q4", "expert_out"): ({2, 4, 30, -2, -1}, "Q8_0"),
-    ("q3", "expert_in"): ({2}, "IQ4_XS"),
-    ("q3", "expert_out"): ({2, 4, 30, -2, -1}, "Q8_0"),
+    ("qwen4exp", "q4", "expert_in"): ({2}, "Q5_K"),
+    ("qwen4exp", "q4", "expert_out"): ({2, 4, 30, -2, -1}, "Q8_0"),
+    ("qwen4exp", "q3", "expert_in"): ({2}, "IQ4_XS"),
+    ("qwen4exp", "q3", "expert_out"): ({2, 4, 30, -2, -1}, "Q8_0"),
 }
-FILE_TYPE = {"q4": 15, "q4km": 15, "q3": 27, "q2": 10, "q8": 7, "bf16": 32}  # general.file_type
+# general.file_type
+FILE_TYPE = {"q4": 15, "q4km": 15, "q3": 27, "q2": 10, "q8": 7, "bf16": 32, "mxfp4": 38}
 
 
-def type_of(preset, role, layer, layers):
-    some, better = BETTER.get((preset, role), ((), None))
-    if layer >= 0 and (layer in some or layers >= 8 and layer - layers in some):
+def type_of(o, role, layer):
+    some, better = BETTER.get((o.arch, o.types, role), ((), None))
+    if layer >= 0 and (layer in some or o.layers >= 8 and layer - o.layers in some):
         return better
-    kind = PRESETS[preset][role]
+    kind = PRESETS[o.arch][o.types][role]
     return kind if isinstance(kind, str) else kind[layer % 2]
 
 
@@ -88,14 +92,14 @@ class Contents:
     def matrix(self, name, ne, role, layer=-1, active=1.0):
         name += ".weight"
         o = self.options
-        kind = blocks.fitting(type_of(o.types, role, layer, o.layers), ne[0])
+        kind = blocks.fitting(type_of(o, role, layer), ne[0])
         for pattern, other in o.override:
             if re.search(pattern, name):
                 kind = blocks.fitting(other, ne[0])
         self.tensors.append(Tensor(name, ne, kind, active=active))
 
-    def values(self, name, ne, make):
-        self.tensors.append(Tensor(name, ne, "F32", make))
+    def values(self, name, ne, make, kind="F32", active=1.0):
+        self.tensors.append(Tensor(name, ne, kind, make, active))
 
     def vector(self, name, ne, mean, deviation):
         count = math.prod(ne)
@@ -180,19 +184,16 @@ def joined_letters():
 
 
 def vocabulary(size, special):
-    """Texts, types and merges; `special` has texts by id, all above the bytes."""
-    texts, types, merges = byte_letters(), [NORMAL] * 256, []
-    words = joined_letters()
-    while len(texts) < size:
-        i = len(texts)
-        word = None if i in special else next(words, None)
-        if i in special:
-            texts.append(special[i])
-        else:
-            texts.append("".join(word) if word else f"[unused{i}]")
-        types.append(CONTROL if i in special else NORMAL if word else UNUSED)
+    """Texts, types and merges; `special` has texts by id, the others are bytes, then words."""
+    texts, types, merges = [], [], []
+    letters, words = iter(byte_letters()), joined_letters()
+    for i in range(size):
+        letter = None if i in special else next(letters, None)
+        word = None if i in special or letter else next(words, None)
         if word:
             merges.append(" ".join(word))
+        texts.append(special.get(i) or letter or "".join(word or ()) or f"[unused{i}]")
+        types.append(CONTROL if i in special else NORMAL if letter or word else UNUSED)
     return texts, types, merges
 
 
@@ -200,20 +201,32 @@ TEMPLATE = ("{% for x in messages %}<|im_start|>{{ x.role }}\n{{ x.content }}<|i
             "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}")
 
 
-def add_vocabulary(c, size, end):
+def qwen_vocabulary(end):
     special = {end: "<|endoftext|>", end + 1: "<|im_start|>", end + 2: "<|im_end|>",
                end + 12: "<|image_pad|>"}
-    texts, types, merges = vocabulary(size, special)
+    return dict(pre="qwen35", special=special, begin=end, end=end + 2, padding=end,
+                add_begin=False, template=TEMPLATE)
+
+
+def add_vocabulary(c, size, v):
+    texts, types, merges = vocabulary(size, v["special"])
     c.key("str", "tokenizer.ggml.model", "gpt2")
-    c.key("str", "tokenizer.ggml.pre", "qwen35")
+    c.key("str", "tokenizer.ggml.pre", v["pre"])
     c.key("str[]", "tokenizer.ggml.tokens", texts)
     c.key("i32[]", "tokenizer.ggml.token_type", types)
     c.key("str[]", "tokenizer.ggml.merges", merges)
-    c.key("u32", "tokenizer.ggml.bos_token_id", end)
-    c.key("u32", "tokenizer.ggml.eos_token_id", end + 2)
-    c.key("u32", "tokenizer.ggml.padding_token_id", end)
-    c.key("bool", "tokenizer.ggml.add_bos_token", False)
-    c.key("str", "tokenizer.chat_template", TEMPLATE)
+    c.key("u32", "tokenizer.ggml.bos_token_id", v["begin"])
+    c.key("u32", "tokenizer.ggml.eos_token_id", v["end"])
+    c.key("u32", "tokenizer.ggml.padding_token_id", v["padding"])
+    c.key("bool", "tokenizer.ggml.add_bos_token", v["add_begin"])
+    c.key("str", "tokenizer.chat_template", v["template"])
+
+
+def add_name(c, o):
+    c.key("str", "general.architecture", o.arch)
+    c.key("str", "general.name", f"synthetic {o.arch} {o.types} {o.layers} layers")
+    c.key("u32", "general.quantization_version", 2)
+    c.key("u32", "general.file_type", FILE_TYPE[o.types])
 
 
 # ---- qwen4exp: Qwen3.8-Flash-Next (docs/spec/qwen4exp.md) ----
@@ -241,10 +254,6 @@ def last_primes(below, count):
 def add_keys(c, o, attention, end):
     def u32(name, value):
         c.key("u32", "qwen4exp." + name, value)
-    c.key("str", "general.architecture", "qwen4exp")
-    c.key("str", "general.name", f"synthetic qwen4exp {o.types} {o.layers} layers")
-    c.key("u32", "general.quantization_version", 2)
-    c.key("u32", "general.file_type", FILE_TYPE[o.types])
     u32("block_count", len(attention))
     u32("context_length", 262144)
     u32("embedding_length", WIDTH)
@@ -384,8 +393,9 @@ def qwen4exp(c, o):
         print("no layer of the trunk attends: llama.cpp ends with an error on such a file",
               file=sys.stderr)
     end = RELEASED_END if o.vocab == RELEASED_VOCABULARY else o.vocab - 16
+    add_name(c, o)
     add_keys(c, o, attention, end)
-    add_vocabulary(c, o.vocab, end)
+    add_vocabulary(c, o.vocab, qwen_vocabulary(end))
     c.matrix("token_embd", (WIDTH, o.vocab), "embed", active=1 / o.vocab)
     c.matrix("output", (WIDTH, o.vocab), "head")
     add_hyper_connection(c, -1, "output_hc")
@@ -395,7 +405,17 @@ def qwen4exp(c, o):
         add_layer(c, o, layer, is_attention)
 
 
+def deepseek4(c, o):
+    add_name(c, o)
+    add_vocabulary(c, o.vocab, bench_deepseek4.vocabulary(o.vocab))
+    bench_deepseek4.deepseek4(c, o)
+
+
 # ---- the command ----
+
+FAMILIES = {"qwen4exp": (qwen4exp, EXPERTS, RELEASED_VOCABULARY),
+            "deepseek4": (deepseek4, bench_deepseek4.EXPERTS, bench_deepseek4.RELEASED_VOCABULARY)}
+
 
 def print_plan(tensors):
     groups = {}
@@ -424,13 +444,15 @@ def main():
     p = argparse.ArgumentParser(description=__doc__,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("out", help="the file to write")
-    p.add_argument("--arch", choices=["qwen4exp"], default="qwen4exp")
-    p.add_argument("--layers", type=int, default=4, help="of the trunk; the published model has 48")
-    p.add_argument("--experts", type=int, default=EXPERTS)
-    p.add_argument("--types", choices=PRESETS, default="q4")
+    p.add_argument("--arch", choices=FAMILIES, default="qwen4exp")
+    p.add_argument("--layers", type=int, default=4,
+                   help="of the trunk; the published models have 48 and 43")
+    p.add_argument("--experts", type=int, help="the published models have 512 and 256")
+    p.add_argument("--types", default="q4",
+                   help=f"{', '.join(QWEN4EXP)}; deepseek4: {', '.join(bench_deepseek4.PRESETS)}")
     p.add_argument("--override", type=override, action="append", default=[],
                    metavar="PATTERN=TYPE", help="the type of matrices whose name it matches")
-    p.add_argument("--vocab", default="32768", help="tokens, or released: 248320")
+    p.add_argument("--vocab", default="32768", help="tokens, or released: 248320 and 129280")
     p.add_argument("--ngram-rows", type=int, default=2_000_000,
                    help="rows of the n-gram table; the published one has 320001536")
     p.add_argument("--interval", type=int, default=4, help="each n-th layer attends")
@@ -442,9 +464,13 @@ def main():
     o = p.parse_args()
     if o.check:
         return 0 if blocks.check_deviations() else 1
-    o.vocab = RELEASED_VOCABULARY if o.vocab == "released" else int(o.vocab)
+    declare, experts, tokens = FAMILIES[o.arch]
+    if o.types not in PRESETS[o.arch]:
+        p.error(f"--types {o.types}: {o.arch} has {', '.join(PRESETS[o.arch])}")
+    o.experts = o.experts or experts
+    o.vocab = tokens if o.vocab == "released" else int(o.vocab)
     contents = Contents(o)
-    qwen4exp(contents, o)
+    declare(contents, o)
     print_plan(contents.tensors)
     if not o.plan:
         write(contents, o.out, o.seed)
