@@ -24,7 +24,7 @@
     X(Q5_K, q5_k, SUPER_4_OFFSET, 0, 31)                                                           \
     X(Q6_K, q6_k, SUPER_8, 32, 63)                                                                 \
     X(IQ4_XS, iq4_xs, SUPER_8, 128, 255)                                                           \
-    X(IQ2_XXS, iq2_xxs, SUPER_8, 128, 255)
+    X(IQ2_XXS, iq2_xxs, SUPER_8, 64, 107)
 
 /* Unpacked row by row (vv_panel_of_segments). */
 #define VV_PANEL_LOOKED_UP(X)                                                                      \

@@ -99,15 +99,14 @@ VV_INLINE void vv_look_up_bytes(const uint8_t *table /* [16] */, vv_lanes *v) {
 #endif
 }
 
-/* to[0], lane r = the first four bytes of the row of the table whose number is byte `at` of row r,
- * to[1] the other four. */
-VV_INLINE void vv_look_up_eights(const int8_t (*table)[8], const uint8_t *const *g, size_t at,
+/* to[0], lane r = the first four bytes of the table's row number index[4r], to[1] the others. */
+VV_INLINE void vv_look_up_eights(const int8_t (*table)[8], const uint8_t *index,
                                  vv_lanes *to /* [2] */) {
 #ifdef __AVX2__
     __m128i two[VV_WIDTH / 2];
     for (int r = 0; r < VV_WIDTH; r += 2) {
-        __m128 v = _mm_castsi128_ps(_mm_loadl_epi64((const __m128i *)table[g[r][at]]));
-        two[r / 2] = _mm_castps_si128(_mm_loadh_pi(v, (const __m64 *)table[g[r + 1][at]]));
+        __m128 v = _mm_castsi128_ps(_mm_loadl_epi64((const __m128i *)table[index[4 * r]]));
+        two[r / 2] = _mm_castps_si128(_mm_loadh_pi(v, (const __m64 *)table[index[4 * r + 4]]));
     }
 #ifdef __AVX512F__
     __m512 half[2];
@@ -131,7 +130,7 @@ VV_INLINE void vv_look_up_eights(const int8_t (*table)[8], const uint8_t *const 
     uint32x4_t two[2];
     for (int i = 0; i < 2; i++) {
         two[i] = vreinterpretq_u32_s8(
-            vcombine_s8(vld1_s8(table[g[2 * i][at]]), vld1_s8(table[g[2 * i + 1][at]])));
+            vcombine_s8(vld1_s8(table[index[8 * i]]), vld1_s8(table[index[8 * i + 4]])));
     }
     to[0] = (vv_lanes)vuzp1q_u32(two[0], two[1]);
     to[1] = (vv_lanes)vuzp2q_u32(two[0], two[1]);

@@ -6,6 +6,7 @@
 #include "quant/panel/transpose.h"
 #include "quant/tables.h"
 
+typedef uint8_t vv_lane_bytes __attribute__((vector_size(4 * VV_WIDTH)));
 #define VV_EACH(byte) (UINT32_C(0x01010101) * (byte))
 
 typedef void vv_panel_unpack(const uint8_t *const *g, size_t at, int part, struct vv_strip *to);
@@ -349,18 +350,19 @@ VV_INLINE void vv_panel_iq2_xxs_d(const uint8_t *const *g, size_t at, struct vv_
 
 VV_INLINE void vv_panel_iq2_xxs(const uint8_t *const *g, size_t at, int part, struct vv_strip *to) {
     vv_lanes v[8], signs;
-    const size_t from = at + 2 + 32 * (size_t)part;
-    vv_turn(g, from, v);
-    vv_turn(g, from + 16, v + 4);
+    vv_turn(g, at + 2 + 32 * (size_t)part, v);
+    vv_turn(g, at + 18 + 32 * (size_t)part, v + 4);
     for (int k = 0; k < 4; k++) {
         vv_lanes *w = to->w + 8 * k;
+        uint8_t row[4 * VV_WIDTH]; /* of the grid: four a lane */
+        memcpy(row, &v[2 * k], sizeof row);
         vv_panel_signs(&v[2 * k + 1], &signs);
         for (int r = 0; r < 4; r++) {
-            vv_look_up_eights(vv_iq2xxs_grid, g, from + 8 * (size_t)k + (size_t)r, w + 2 * r);
+            vv_look_up_eights(vv_iq2xxs_grid, row + r, w + 2 * r);
             vv_negate_eights(&signs, r, w + 2 * r);
         }
         for (int i = 0; i < 8; i++) {
-            w[i] ^= VV_EACH(128);
+            w[i] = (vv_lanes)((vv_lane_bytes)w[i] + 64);
         }
         vv_panel_iq2_xxs_scale(&v[2 * k + 1], k, to);
     }

@@ -16,6 +16,7 @@ vv_panel_fill *vv_panel_fill_avx2(int type) {
 #define SUPER_4_OFFSET_31(k) SUPER_4_OFFSET(4, k)
 #define SUPER_8_SIGNED(k) SUPER_8(SIGNED, k)
 #define SUPER_8_63(k) SUPER_8(2, k)
+#define SUPER_8_128(k) SUPER_8(1, k)
 #define SUPER_8_OFFSET_31(k) SUPER_8_OFFSET(4, k)
 DOTS(block_signed, BLOCK_SIGNED)
 DOTS(block_31, BLOCK_31)
@@ -24,6 +25,7 @@ DOTS(block_offset, BLOCK_OFFSET_31)
 DOTS(super_4_offset, SUPER_4_OFFSET_31)
 DOTS(super_8_signed, SUPER_8_SIGNED)
 DOTS(super_8_63, SUPER_8_63)
+DOTS(super_8_128, SUPER_8_128)
 DOTS(super_8_offset, SUPER_8_OFFSET_31)
 
 static void block(const struct vv_panel *p, const struct vv_panel_format *f, size_t values,
@@ -33,7 +35,10 @@ static void block(const struct vv_panel *p, const struct vv_panel_format *f, siz
 
 static void super_8(const struct vv_panel *p, const struct vv_panel_format *f, size_t values,
                     const struct vv_panel_row *x, size_t n, float (*total)[VV_PANEL_ROWS]) {
-    (f->largest <= 63 ? super_8_63 : super_8_signed)(p, f, values, x, n, total);
+    vv_panel_dots *of_largest = f->largest <= 63    ? super_8_63
+                                : f->largest <= 128 ? super_8_128
+                                                    : super_8_signed;
+    of_largest(p, f, values, x, n, total);
 }
 
 /* ---- float weights: docs/arithmetic.md, section 4 ---- */

@@ -57,8 +57,8 @@ VV_INLINE __m512i bits_from(__m512i v, int at, int step) {
 
 /* 32 values a lane: four numbers of rows in `rows`, four of signs in `signs`. */
 VV_INLINE void iq2_xxs_group(__m512i rows, __m512i signs, vv_lanes *w /* [8] */) {
-    /* Three bits: a code, and above it the sign. Values are shifted by 128. */
-    const __m512i values = _mm512_set1_epi64((int64_t)0x8055677880ab9988);
+    /* Three bits: a code, and above it the sign. Values are shifted by 64. */
+    const __m512i values = _mm512_set1_epi64(0x40152738406b5948);
     const __m512i low_two = _mm512_set1_epi8(3);
     __m512i sign = of_128(vv_iq_signs, bits_from(signs, 0, 7));
     __m512i half[2] = {of_256(iq2xxs_codes[0], rows), of_256(iq2xxs_codes[1], rows)};

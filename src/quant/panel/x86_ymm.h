@@ -22,15 +22,16 @@ VV_INLINE __m256i spread(const void *at) {
     return _mm256_set1_epi32(four);
 }
 
-enum { LARGEST = 4, SIGNED = 1 }; /* rows of activations at a time; `deep` of eight-bit values */
+enum { LARGEST = 4, SIGNED = 0 }; /* rows of activations at a time; `deep` of eight-bit values */
 
 /* t[i] += scale · (dots of `steps` vectors with activations from `at` on), i < n. */
 VV_INLINE void add_dots(const vv_lanes *w, int steps, int deep, __m256i scale,
                         const struct vv_panel_row *x, int at, int n, __m256i *t) {
-    for (int k = 0; k < steps; k += deep) {
+    const int together = deep == SIGNED ? 1 : deep;
+    for (int k = 0; k < steps; k += together) {
         for (int i = 0; i < n; i++) {
             __m256i pairs = _mm256_setzero_si256();
-            for (int l = k; l < k + deep; l++) {
+            for (int l = k; l < k + together; l++) {
                 __m256i q = spread(x[i].q + at + 4 * l), v = (__m256i)w[l];
                 if (deep == SIGNED) {
                     v = _mm256_xor_si256(v, _mm256_set1_epi8((char)0x80));
