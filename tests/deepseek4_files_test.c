@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define P "deepseek4."
@@ -264,6 +265,61 @@ static void c010_tensors_of_another_shape(void **state) {
     refuses(e, WORDS("blk.1.ffn_gate_tid2eid.weight", "unknown"));
 }
 
+/* ---- a scale beside a matrix (C011) ---- */
+
+enum { TOKENS = 12 };
+
+static float *logits_of_edited(struct edited *e, size_t *count) {
+    int32_t tokens[TOKENS];
+    const struct varve_session_options options = {.threads = 1, .context = 16, .logits = TOKENS};
+    edited_write(e, path);
+    edited_close(e);
+    struct opened o = open_path(path, false);
+    random_tokens(&o, 3, tokens, TOKENS);
+    float *logits = logits_of(&o, &options, tokens, TOKENS);
+    *count = TOKENS * o.info.vocabulary;
+    close_model(&o);
+    return logits;
+}
+
+/* Of the output's groups, which the file has as one matrix: one scale for all, or one each; twice
+ * the values are the same, to the bit. */
+static void c011_a_scale_for_all_groups_or_each(void **state) {
+    (void)state;
+    static const char name[] = "blk.1.attn_output_a.weight", scale[] = "blk.1.attn_output_a.scale";
+    const float two[8] = {2, 2, 2, 2, 2, 2, 2, 2};
+    size_t count;
+    struct edited *e = edited_open(TINY);
+    float *plain = logits_of_edited(e, &count);
+    e = edited_open(TINY);
+    struct edited_tensor *t = edited_tensor(e, name);
+    assert_int_equal(t->type, 1); /* F16 */
+    for (size_t i = 0; i < t->size; i += 2) {
+        uint16_t half;
+        memcpy(&half, t->data + i, 2);
+        half = (uint16_t)(half & 0x7c00 ? half + 0x400 : (half & 0x8000) | (half & 0x3ff) << 1);
+        memcpy(t->data + i, &half, 2);
+    }
+    float *doubled = logits_of_edited(e, &count);
+    assert_memory_not_equal(plain, doubled, count * sizeof *plain);
+    static const uint64_t groups[] = {1, 2};
+    for (size_t i = 0; i < 2; i++) {
+        e = edited_open(TINY);
+        memcpy(edited_add(e, scale, 0, 1, &groups[i])->data, two, groups[i] * sizeof *two);
+        float *scaled = logits_of_edited(e, &count);
+        assert_memory_equal(scaled, doubled, count * sizeof *scaled);
+        free(scaled);
+    }
+    e = edited_open(TINY);
+    edited_add(e, scale, 0, 1, (uint64_t[]){3});
+    refuses(e, WORDS(scale, "3 x 1"));
+    e = edited_open(TINY); /* experts are several matrices in the file */
+    edited_add(e, "blk.1.ffn_up_exps.scale", 0, 1, (uint64_t[]){1});
+    refuses(e, WORDS("blk.1.ffn_up_exps.scale", "1 x 1"));
+    free(plain);
+    free(doubled);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unchanged_keys_are_accepted),
@@ -275,6 +331,7 @@ int main(void) {
         cmocka_unit_test(c009_layer_kinds),
         cmocka_unit_test(c010_tables_of_experts),
         cmocka_unit_test(c010_tensors_of_another_shape),
+        cmocka_unit_test(c011_a_scale_for_all_groups_or_each),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -149,12 +149,63 @@ static void verified_across_blocks(void **state) {
     across_blocks(false, true);
 }
 
+/* ---- windows of attention ---- */
+
+/* One token again and again, whose rows are all alike but for their place: in passes of any size as
+ * in one, on plain caches and rounded ones. */
+static void c048_the_same_token_in_several_passes(void **state) {
+    (void)state;
+    enum { TOKENS = 150 };
+    static const uint32_t windows[] = {1, 7, 64, 128};
+    struct opened o = open_model(TINY);
+    int32_t tokens[TOKENS];
+    for (size_t i = 0; i < TOKENS; i++) {
+        tokens[i] = 31;
+    }
+    for (int exact = 0; exact < 2; exact++) {
+        struct varve_session_options options = {.context = TOKENS,
+                                                .window = TOKENS,
+                                                .logits = TOKENS,
+                                                .threads = 1,
+                                                .exact_cache = exact};
+        float *one = logits_of(&o, &options, tokens, TOKENS);
+        for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) {
+            options.window = options.logits = windows[i];
+            float *several = logits_of(&o, &options, tokens, TOKENS);
+            assert_memory_equal(one, several, TOKENS * o.info.vocabulary * sizeof *one);
+            free(several);
+        }
+        free(one);
+    }
+    close_model(&o);
+}
+
+/* The raw window is 13 tokens here; the context holds all it says, and not one more. */
+static void c063_room_beyond_the_sliding_window(void **state) {
+    (void)state;
+    enum { ROOM = 70 };
+    struct opened o = open_model(TINY);
+    struct varve_error error = {0};
+    int32_t tokens[ROOM + 1];
+    const struct varve_session_options options = {.context = ROOM, .window = 9, .threads = 1};
+    random_tokens(&o, 11, tokens, ROOM + 1);
+    struct varve_session *s = open_session(&o, &options);
+    advance(s, &o, 0, tokens, ROOM, NULL);
+    const struct varve_row more = {0, tokens[ROOM], true};
+    assert_int_not_equal(varve_session_evaluate(s, &more, 1, VARVE_ADVANCE, NULL, NULL, &error), 0);
+    assert_non_null(strstr(error.message, "70"));
+    varve_session_close(s);
+    close_model(&o);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_caches),
         cmocka_unit_test(rounded_caches),
         cmocka_unit_test(the_two_kinds_differ),
         cmocka_unit_test(verified_across_blocks),
+        cmocka_unit_test(c048_the_same_token_in_several_passes),
+        cmocka_unit_test(c063_room_beyond_the_sliding_window),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

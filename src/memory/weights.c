@@ -306,8 +306,9 @@ static float *values_of(struct vv_weights *w, const struct vv_gguf_tensor *t,
     return values;
 }
 
-static const float *vector(struct vv_weights *w, const struct vv_gguf_tensor *t, size_t width,
-                           size_t rows) {
+/* All of it stands `times` times on the device. */
+static const float *repeated(struct vv_weights *w, const struct vv_gguf_tensor *t, size_t width,
+                             size_t rows, size_t times) {
     const struct vv_format *format = vv_format(t->type);
     size_t count = width * rows;
     if (t->ne[0] != width || t->elements != count) {
@@ -325,14 +326,32 @@ static const float *vector(struct vv_weights *w, const struct vv_gguf_tensor *t,
         return NULL;
     }
     float *values = values_of(w, t, format, count);
+    float *all = values ? malloc(times * count * sizeof *all) : NULL;
     const float *at = NULL;
-    if (values) {
-        at = vv_weights_constant(w, values, count * sizeof *values);
+    for (size_t i = 0; all && i < times; i++) {
+        memcpy(all + i * count, values, count * sizeof *all);
+    }
+    if (all) {
+        at = vv_weights_constant(w, all, times * count * sizeof *all);
     } else {
         vv_weights_fail(w, VV_ERROR_MEMORY, "no memory for the tensor \"%s\"", t->name);
     }
     free(values);
+    free(all);
     return at;
+}
+
+static const float *vector(struct vv_weights *w, const struct vv_gguf_tensor *t, size_t width,
+                           size_t rows) {
+    return repeated(w, t, width, rows, 1);
+}
+
+/* The scale of each slice of t. What is one matrix in the file and taken for several (the groups of
+ * an attention's output) may have one scale, as its converter saw it. */
+static const float *scale_of(struct vv_weights *w, const struct vv_gguf_tensor *t,
+                             const struct vv_gguf_tensor *scale, size_t slices) {
+    bool one = t->ne[2] == 1 && scale->elements == 1;
+    return one ? repeated(w, scale, 1, 1, slices) : vector(w, scale, slices, 1);
 }
 
 const float *vv_weights_vector(struct vv_weights *weights, size_t width, size_t rows,
@@ -498,7 +517,7 @@ static struct vv_weight *handle(struct vv_weights *weights, const struct vv_gguf
     snprintf(scale, sizeof scale, "%s.scale", name);
     const struct vv_gguf_tensor *s = vv_gguf_find_tensor(weights->file, scale);
     if (s) {
-        h->weight.scale = vector(weights, s, slices, 1);
+        h->weight.scale = scale_of(weights, t, s, slices);
     }
     return weights->device && !place(weights, h, t) ? NULL : &h->weight;
 }
