@@ -94,14 +94,21 @@ static void one_window(struct world *w, const struct machine *m, const struct te
     w->plain += c.count == 0;
 }
 
-/* Of the best fixed depth's rate from 0 to 4, over `tokens` tokens, the mean of some seeds. */
-static double share(const struct machine *m, const struct text *t, uint64_t tokens) {
+/* Of the best fixed depth's rate from 0 to 4, over `tokens` tokens behind `known` ones of the same
+ * kind, the mean of some seeds. */
+static double share(const struct machine *m, const struct text *t, uint64_t known,
+                    uint64_t tokens) {
     double time = 0;
     enum { SEEDS = 20 };
     uint64_t written = 0;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         struct world w = {.seed = seed};
-        while (w.tokens < tokens) {
+        while (w.tokens < known) {
+            one_window(&w, m, t, 8);
+        }
+        time -= w.time;
+        written -= w.tokens;
+        for (uint64_t before = w.tokens; w.tokens < before + tokens;) {
             one_window(&w, m, t, 8);
         }
         time += w.time;
@@ -119,23 +126,27 @@ static const struct machine machines[] = {
 static const double rights[] = {0, 0.2, 0.4, 0.6, 0.7, 0.8, 0.9, 1};
 enum { MACHINES = sizeof machines / sizeof *machines, RIGHTS = sizeof rights / sizeof *rights };
 
-/* Of short texts and of long ones; a beginning has to find out. */
+/* Of short texts and of long ones; a beginning has to find out, the next text of a chat has not. */
 static void c084_never_much_slower_than_the_best(void **state) {
     (void)state;
-    double sum[2] = {0};
+    double sum[3] = {0};
     for (size_t m = 0; m < MACHINES; m++) {
         for (size_t r = 0; r < RIGHTS; r++) {
             const struct text t = {rights[r], 0.95};
-            double brief = share(&machines[m], &t, 500), whole = share(&machines[m], &t, 4000);
-            if (brief < 0.955 || whole < 0.97) {
-                fail_msg("machine %zu, chance %g: %.3f and %.3f of the best", m, rights[r], brief,
-                         whole);
+            double brief = share(&machines[m], &t, 0, 500),
+                   whole = share(&machines[m], &t, 0, 4000);
+            double next = share(&machines[m], &t, 500, 500);
+            if (brief < 0.955 || whole < 0.98 || next < 0.975) {
+                fail_msg("machine %zu, chance %g: %.3f, %.3f and %.3f of the best", m, rights[r],
+                         brief, whole, next);
             }
             sum[0] += brief;
             sum[1] += whole;
+            sum[2] += next;
         }
     }
-    assert_true(sum[0] > 0.985 * MACHINES * RIGHTS && sum[1] > 0.993 * MACHINES * RIGHTS);
+    assert_true(sum[0] > 0.985 * MACHINES * RIGHTS && sum[1] > 0.997 * MACHINES * RIGHTS &&
+                sum[2] > 0.997 * MACHINES * RIGHTS);
 }
 
 /* Where no draft is ever right, few are made, and all that they cost is a hundredth or two. */

@@ -6,7 +6,7 @@ enum {
     PLAIN_FIRST = 2,     /* windows that are measured before any draft */
     PLAIN_AGAIN = 256,   /* windows without a plain one, after which its time is measured anew */
     FORGET_TIMES = 128,  /* windows that a time is kept without being used */
-    FORGET_CHANCE = 128, /* plain windows in which a chance returns to its guess */
+    FORGET_CHANCE = 128, /* windows without such a draft in which its chance returns to its guess */
 };
 static const double guess[VV_DRAFT_KINDS_MAX] = {0.7, 0.8, 0.9, 0.9}; /* by kind, the surest last */
 static const double guess_weight = 2;                                 /* tries that it counts for */
@@ -134,21 +134,22 @@ struct vv_depth_choice vv_depth_choose(const struct vv_depth *d, const struct vv
 
 /* ---- what happened ---- */
 
-static void fade(struct vv_depth *d) {
-    struct vv_chance *all = &d->chance[0][0][0];
-    for (size_t i = 0; i < sizeof d->chance / sizeof *all; i++) {
-        all[i].offered *= 1 - 1.0 / FORGET_CHANCE;
-        all[i].accepted *= 1 - 1.0 / FORGET_CHANCE;
-        all[i].doubt *= 1 - 1.0 / FORGET_CHANCE;
+/* Chances of drafts that a window hasn't tried: a place that once had bad luck is tried again. */
+static void fade(struct vv_depth *d, uint32_t drafts) {
+    for (uint32_t i = 0; i < VV_DRAFTERS_MAX * VV_DRAFT_KINDS_MAX; i++) {
+        for (uint32_t place = drafts; place < VV_DRAFTS_MAX; place++) {
+            struct vv_chance *c = &d->chance[i / VV_DRAFT_KINDS_MAX][i % VV_DRAFT_KINDS_MAX][place];
+            c->offered *= 1 - 1.0 / FORGET_CHANCE;
+            c->accepted *= 1 - 1.0 / FORGET_CHANCE;
+            c->doubt *= 1 - 1.0 / FORGET_CHANCE;
+        }
     }
 }
 
 void vv_depth_window(struct vv_depth *d, uint32_t rows, double seconds) {
     d->windows++;
     add_sample(&d->rows[rows], d->windows, seconds);
-    if (rows == 1) {
-        fade(d);
-    }
+    fade(d, rows - 1);
     for (uint32_t r = 2; r <= VV_VERIFY_ROWS_MAX; r++) {
         if (d->windows - d->rows[r].used > FORGET_TIMES) {
             d->rows[r].count = 0;

@@ -12,11 +12,11 @@
  * which a single slow spell does not move; sizes in between are interpolated, larger ones tried
  * step by step, each at most twice the largest before. Chances are running means that forget
  * (about 100 windows; all of them where the last ten tell of another text), pulled to that of the
- * draft before, and at first to a guess. What is not used fades: while windows are plain, the
- * guesses come back and times are forgotten, so that drafting is tried again now and then; while
- * none is plain, one in 256 is, for its time. A wrong try lowers the chance at once, so that tries
- * cost about as much whatever a window does: some two tokens at the beginning of a text that can't
- * be drafted, and one in two hundred then.
+ * draft before, and at first to a guess. What is not used fades: while windows have no such draft,
+ * the guesses come back and times are forgotten, so that drafting, or one draft more, is tried
+ * again now and then; while none is plain, one in 256 is, for its time. A wrong try lowers the
+ * chance at once, so that tries cost about as much whatever a window does: some two tokens at the
+ * beginning of a text that can't be drafted, and one in two hundred then.
  */
 #pragma once
 #include "draft/drafter.h"
