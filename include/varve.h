@@ -629,63 +629,6 @@ struct varve_kept {
 };
 void varve_session_kept(const struct varve_session *session, struct varve_kept *kept);
 
-/* ---- many requests at once (docs/sessions.md) ------------------------------------------------ */
-
-/* What comes next in an answer. */
-enum { VARVE_NEXT_MAX = 16 };
-struct varve_next {
-    int32_t tokens[VARVE_NEXT_MAX]; /* the next token, and drafts of those that may follow */
-    uint32_t count;                 /* 0: the answer has ended */
-};
-
-struct varve_request {
-    const int32_t *prompt; /* [count], copied */
-    size_t count;          /* 1 or more */
-    int priority;          /* higher goes first */
-    /* A later prompt will begin with so many tokens, so there will be a checkpoint; 0: not known */
-    size_t stable;
-    /* Chooses from the logits of the text's last token. Called once for every token of the answer,
-     * in order; drafts change nothing but the time. A code other than 0 ends the request. */
-    int (*next)(void *context, const float *logits, struct varve_next *next,
-                struct varve_error *error);
-    /* The request is over: 0, VARVE_ERROR_CANCELLED, or what went wrong. `text` [count] is its
-     * prompt and answer. May be NULL. */
-    void (*ended)(void *context, const int32_t *text, size_t count, int code,
-                  const struct varve_error *error);
-    void *context; /* of both */
-};
-
-/*
- * Answers requests with the slots of a session, and merges what they need evaluated into windows.
- * What each gets is what it would get alone. One token of an answer goes before any prompt; of
- * prompts, those of the highest priority go first, and among them whoever has read least. If a
- * window fails, its sequences are tried again one by one, and only what fails alone ends with the
- * error.
- */
-struct varve_schedule;
-/* `latency`: seconds that a window should take at most, so that a long prompt holds up nobody for
- * longer; 0: no limit. The session must outlive it, and is used by nobody else meanwhile. */
-int varve_schedule_open(struct varve_session *session, double latency,
-                        struct varve_schedule **schedule, struct varve_error *error);
-/* Requests that are not over end as if they were cancelled. */
-void varve_schedule_close(struct varve_schedule *schedule);
-/* May be called by `next` and `ended`, too. `*id`: for varve_schedule_cancel. */
-int varve_schedule_add(struct varve_schedule *schedule, const struct varve_request *request,
-                       uint64_t *id, struct varve_error *error);
-/* Ends a request before the next window; one that is over is let be. */
-void varve_schedule_cancel(struct varve_schedule *schedule, uint64_t id);
-
-struct varve_schedule_step {
-    bool idle;        /* there was nothing to do */
-    size_t rows;      /* of the window */
-    size_t sequences; /* in it */
-    size_t waiting;   /* requests without a slot */
-    double seconds;
-};
-/* Evaluates one window. */
-int varve_schedule_step(struct varve_schedule *schedule, struct varve_schedule_step *step,
-                        struct varve_error *error);
-
 /* ---- sampling ------------------------------------------------------------------------------ */
 
 struct varve_logit_bias {
@@ -794,6 +737,68 @@ struct varve_decoder_report {
     double plain_seconds;     /* of a window of one token, as measured lately; 0: there was none */
 };
 void varve_decoder_report(const struct varve_decoder *decoder, struct varve_decoder_report *report);
+
+/* ---- many requests at once (docs/sessions.md) ------------------------------------------------ */
+
+/* What comes next in an answer. */
+enum { VARVE_NEXT_MAX = 16 };
+struct varve_next {
+    int32_t tokens[VARVE_NEXT_MAX]; /* the next token, and drafts of those that may follow */
+    uint32_t count;                 /* 0: the answer has ended */
+};
+
+struct varve_request {
+    const int32_t *prompt; /* [count], copied */
+    size_t count;          /* 1 or more */
+    int priority;          /* higher goes first */
+    /* A later prompt will begin with so many tokens, so there will be a checkpoint; 0: not known */
+    size_t stable;
+    /* Chooses from the logits of the text's last token. Called once for every token of the answer,
+     * in order; drafts change nothing but the time. A code other than 0 ends the request. */
+    int (*next)(void *context, const float *logits, struct varve_next *next,
+                struct varve_error *error);
+    /* Who proposes tokens where windows can verify them, beside what `next` does; slot: 0. */
+    struct varve_decoder_options drafts;
+    /* The request is over: 0, VARVE_ERROR_CANCELLED, or what went wrong. `text` [count] is its
+     * prompt and answer. May be NULL. */
+    void (*ended)(void *context, const int32_t *text, size_t count, int code,
+                  const struct varve_error *error);
+    void *context; /* of both */
+};
+
+/*
+ * Answers requests with the slots of a session, and merges what they need evaluated into windows.
+ * What each gets is what it would get alone. One token of an answer goes before any prompt; of
+ * prompts, those of the highest priority go first, and among them whoever has read least. If a
+ * window fails, its sequences are tried again one by one, and only what fails alone ends with the
+ * error.
+ */
+struct varve_schedule;
+/* `latency`: seconds that a window should take at most, so that a long prompt holds up nobody for
+ * longer; 0: no limit. The session must outlive it, and is used by nobody else meanwhile. */
+int varve_schedule_open(struct varve_session *session, double latency,
+                        struct varve_schedule **schedule, struct varve_error *error);
+/* Requests that are not over end as if they were cancelled. */
+void varve_schedule_close(struct varve_schedule *schedule);
+/* May be called by `next` and `ended`, too. `*id`: for varve_schedule_cancel. */
+int varve_schedule_add(struct varve_schedule *schedule, const struct varve_request *request,
+                       uint64_t *id, struct varve_error *error);
+/* Ends a request before the next window, and `next` is not called for it any more; one that is over
+ * is let be. */
+void varve_schedule_cancel(struct varve_schedule *schedule, uint64_t id);
+
+struct varve_schedule_step {
+    bool idle;        /* there was nothing to do */
+    size_t rows;      /* of the window */
+    size_t sequences; /* in it */
+    size_t waiting;   /* requests without a slot */
+    size_t offered;   /* drafts in it */
+    size_t accepted;  /* of these */
+    double seconds;
+};
+/* Evaluates one window. */
+int varve_schedule_step(struct varve_schedule *schedule, struct varve_schedule_step *step,
+                        struct varve_error *error);
 
 /* ---- checks of the operations --------------------------------------------------------------- */
 

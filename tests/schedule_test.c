@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum { REQUESTS = 12, LONGEST = 90, ANSWER = 24, CONTEXT = 128, NOT_ENDED = 99, CANCELLED_AT = 3 };
-static const char micro[] = "qwen4exp/micro.f32.gguf";
+static const char micro[] = "qwen4exp/micro.f32.gguf", drafting[] = "qwen4exp/odd.f32.gguf";
 static struct varve_error error;
 
 static void done(int code) {
@@ -26,6 +26,7 @@ struct asked {
     size_t vocabulary;
     uint32_t drafts; /* that it offers, and how many of them are right */
     uint32_t right;
+    enum varve_draft made; /* drafts that the schedule makes */
     size_t spoilt; /* before so many tokens of its answer it names one that there isn't; 0: not */
     int code;      /* NOT_ENDED, or how it ended */
     size_t *order, place; /* how many began to answer before it */
@@ -41,6 +42,7 @@ struct desk {
     struct varve_schedule *schedule;
     struct asked asked[REQUESTS];
     size_t order;
+    size_t offered, accepted; /* drafts */
 };
 
 static int32_t greedy(const float *logits, size_t count) {
@@ -112,7 +114,7 @@ static void write_alone(struct desk *d, struct asked *a) {
 }
 
 static void open_desk(struct desk *d, struct varve_session_options options, double latency) {
-    *d = (struct desk){.o = open_model(micro)};
+    *d = (struct desk){.o = open_model(options.mtp ? drafting : micro)};
     options.context = CONTEXT;
     options.threads = 1;
     d->session = open_session(&d->o, &options);
@@ -146,6 +148,7 @@ static void add(struct desk *d, size_t i, int priority) {
                                           .priority = priority,
                                           .stable = a->prompt_count / 2,
                                           .next = next,
+                                          .drafts = {.draft = a->made, .most = 5, .fixed = true},
                                           .ended = ended,
                                           .context = a};
     done(varve_schedule_add(d->schedule, &request, &a->id, &error));
@@ -154,6 +157,8 @@ static void add(struct desk *d, size_t i, int priority) {
 static size_t step(struct desk *d) {
     struct varve_schedule_step s;
     done(varve_schedule_step(d->schedule, &s, &error));
+    d->offered += s.offered;
+    d->accepted += s.accepted;
     return s.rows;
 }
 
@@ -172,15 +177,22 @@ static void each_gets_what_it_gets_alone(void **state) {
         uint32_t slots, window, logits;
         double latency;
         bool drafts, mock;
+        enum varve_draft made;
     } cases[] = {
-        {1, 16, 1, 0, false, false}, {3, 8, 2, 0, false, false},    {4, 64, 16, 1e-9, false, false},
-        {3, 24, 4, 0, true, false},  {5, 64, 5, 1e-3, true, false}, {2, 32, 2, 0, true, true},
+        {1, 16, 1, 0, false, false},
+        {3, 8, 2, 0, false, false},
+        {4, 64, 16, 1e-9, false, false},
+        {3, 24, 4, 0, true, false},
+        {5, 64, 5, 1e-3, true, false},
+        {2, 32, 2, 0, true, true},
+        {3, 64, 3, 0, false, false, VARVE_DRAFT_BOTH},
     };
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         struct desk d;
         const struct varve_session_options options = {.slots = cases[c].slots,
                                                       .window = cases[c].window,
                                                       .logits = cases[c].logits,
+                                                      .mtp = cases[c].made != VARVE_DRAFT_OFF,
                                                       .device = cases[c].mock ? VARVE_DEVICE_MOCK
                                                                               : VARVE_DEVICE_CPU};
         open_desk(&d, options, cases[c].latency);
@@ -188,6 +200,7 @@ static void each_gets_what_it_gets_alone(void **state) {
         for (size_t i = 0; i < REQUESTS; i++) {
             d.asked[i].drafts = cases[c].drafts ? (uint32_t)(i % 4) * 3 : 0;
             d.asked[i].right = (uint32_t)(i * 7 % 5);
+            d.asked[i].made = cases[c].made;
         }
         for (size_t round = 0; came < REQUESTS || step(&d) > 0; round++) {
             for (; came < REQUESTS && came <= round / 2; came++) { /* they come one by one */
@@ -196,6 +209,8 @@ static void each_gets_what_it_gets_alone(void **state) {
             step(&d);
         }
         all_are_answered(&d);
+        assert_true(cases[c].made == VARVE_DRAFT_OFF || d.offered > 50);
+        assert_true(d.accepted <= d.offered);
         close_desk(&d);
     }
 }

@@ -1,4 +1,5 @@
 #include "parallel.h"
+#include "drafts.h"
 #include "interrupt.h"
 #include "json.h"
 #include "output.h"
@@ -26,6 +27,8 @@ struct parallel {
     struct answer *answers;
     size_t count;
     struct varve_schedule *schedule;
+    double seconds;
+    size_t rows, offered, accepted; /* evaluated; drafts, and those that were right */
 };
 
 /* ---- an answer's tokens ---- */
@@ -170,6 +173,7 @@ static int add_requests(struct parallel *p) {
         const struct varve_request request = {.prompt = a->ids.at,
                                               .count = a->ids.count,
                                               .next = on_next,
+                                              .drafts = draft_options(p->run->arguments),
                                               .ended = on_ended,
                                               .context = a};
         if (varve_schedule_add(p->schedule, &request, &id, &error) != VARVE_OK) {
@@ -213,7 +217,7 @@ static int write_answers(const struct parallel *p) {
 
 /* ---- all of it ---- */
 
-static int answer_all(struct parallel *p, double *seconds, size_t *rows) {
+static int answer_all(struct parallel *p) {
     struct varve_error error;
     struct varve_schedule_step step = {0};
     double began = seconds_now();
@@ -222,19 +226,24 @@ static int answer_all(struct parallel *p, double *seconds, size_t *rows) {
         if (varve_schedule_step(p->schedule, &step, &error) != VARVE_OK) {
             code = fail("%s", error.message);
         }
-        *rows += step.rows;
+        p->rows += step.rows;
+        p->offered += step.offered;
+        p->accepted += step.accepted;
     } while (code == EXIT_DONE && !step.idle && !interrupted());
-    *seconds = seconds_now() - began;
+    p->seconds = seconds_now() - began;
     return code == EXIT_DONE && interrupted() ? EXIT_INTERRUPTED : code;
 }
 
-static void report_all(const struct parallel *p, double seconds, size_t rows) {
+static void report_all(const struct parallel *p) {
     size_t written = 0;
     for (size_t i = 0; i < p->count; i++) {
         written += p->answers[i].ids.count - p->answers[i].prompt_count;
     }
     report("%zu answers, %zu tokens, %.1f tokens/s in all; %zu rows evaluated", p->count, written,
-           seconds > 0 ? (double)written / seconds : 0, rows);
+           p->seconds > 0 ? (double)written / p->seconds : 0, p->rows);
+    if (p->offered > 0) {
+        report("drafts: %zu of %zu were right", p->accepted, p->offered);
+    }
 }
 
 static void close_all(struct parallel *p) {
@@ -249,8 +258,7 @@ static void close_all(struct parallel *p) {
 }
 
 static int contradictions(const struct arguments *arguments) {
-    static const enum option_id alone[] = {OPTION_session,       OPTION_draft,
-                                           OPTION_profile,       OPTION_profile_json,
+    static const enum option_id alone[] = {OPTION_session, OPTION_profile, OPTION_profile_json,
                                            OPTION_profile_trace, OPTION_COUNT};
     int code = refuse_given(arguments, alone, "is for one answer: leave out --parallel");
     if (code == EXIT_DONE && choice_of(arguments, OPTION_context_full) == CONTEXT_SHIFT) {
@@ -265,8 +273,6 @@ static int contradictions(const struct arguments *arguments) {
 int parallel_run(struct run *run, const struct text *prompts) {
     struct parallel p = {.run = run};
     struct varve_error error;
-    double seconds = 0;
-    size_t rows = 0;
     int code = contradictions(run->arguments);
     run->options.slots = (uint32_t)integer_of(run->arguments, OPTION_parallel);
     run->options.logits = run->options.slots;
@@ -277,11 +283,11 @@ int parallel_run(struct run *run, const struct text *prompts) {
         code = fail("%s", error.message);
     }
     code = code == EXIT_DONE ? add_requests(&p) : code;
-    code = code == EXIT_DONE ? answer_all(&p, &seconds, &rows) : code;
+    code = code == EXIT_DONE ? answer_all(&p) : code;
     varve_schedule_close(p.schedule); /* what isn't over ends */
     if (code == EXIT_DONE || code == EXIT_INTERRUPTED) {
         int wrote = write_answers(&p);
-        report_all(&p, seconds, rows);
+        report_all(&p);
         code = code == EXIT_DONE ? wrote : code;
     }
     close_all(&p);

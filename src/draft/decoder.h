@@ -7,19 +7,9 @@
  * with its own random number for each position, penalties and bans that see the text so far.
  */
 #pragma once
-#include "draft/depth.h"
+#include "draft/drafting.h"
 
 struct vv_decoder;
-
-enum vv_draft { VV_DRAFT_OFF, VV_DRAFT_MTP, VV_DRAFT_SUFFIX, VV_DRAFT_BOTH };
-
-struct vv_decoder_options {
-    uint32_t slot;
-    enum vv_draft
-        draft;     /* both: the text's, where its end stood before in many tokens, else MTP's */
-    uint32_t most; /* drafts of a window at most, up to VV_DRAFTS_MAX */
-    bool fixed;    /* as many as possible in every window, not as many as pay */
-};
 
 /* `session` was opened with windows of most + 1 rows or more, and with `mtp` for VV_DRAFT_MTP and
  * VV_DRAFT_BOTH; it must outlive the decoder. VV_ERROR_INVALID: it was not. */
@@ -53,11 +43,6 @@ int vv_decoder_take(struct vv_decoder *decoder, int32_t token, uint64_t more,
  * the slot; without effect when done again. The logits stay. */
 int vv_decoder_settle(struct vv_decoder *decoder, struct vv_error *error);
 
-/* What came of the drafts of one kind: [i] is the (i + 1)-th of a window. */
-struct vv_draft_count {
-    const char *kind;
-    uint64_t offered[VV_DRAFTS_MAX], accepted[VV_DRAFTS_MAX];
-};
 struct vv_decoder_report {
     struct vv_draft_count counts[VV_DRAFTERS_MAX * VV_DRAFT_KINDS_MAX];
     size_t count_count;

@@ -34,6 +34,8 @@ struct vv_schedule {
     size_t row_count;
     enum vv_mode mode;
     uint64_t ids, turns;
+    size_t offered, accepted; /* drafts of the last window */
+    double share;       /* of its seconds, for each of its sequences; 0: they read a prompt, too */
     double row_seconds; /* of the last windows; 0: there was none */
 };
 
@@ -316,6 +318,58 @@ static enum vv_mode mode_of(struct sequence *const *list, size_t count) {
     return drafts ? VV_VERIFY : VV_ADVANCE;
 }
 
+/* Rows that a window can verify. */
+static size_t verify_room(const struct vv_schedule *s) {
+    const struct vv_session_options *o = vv_session_options_of(s->session);
+    size_t most = (size_t)o->slots * VV_VERIFY_ROWS_MAX;
+    return most < o->window ? most : o->window;
+}
+
+/* Whether the next window can verify; `*sequences` that will be in it. */
+static bool can_verify(const struct vv_schedule *s, size_t *sequences) {
+    *sequences = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        const struct sequence *q = s->sequences[i];
+        if (q->placed && (reads(q) || q->alone)) {
+            return false;
+        }
+        *sequences += q->placed;
+    }
+    return *sequences > 0;
+}
+
+static int draft(const struct vv_schedule *s, struct sequence *q, size_t rows,
+                 struct vv_error *error) {
+    size_t room = vv_session_options_of(s->session)->context - q->count;
+    size_t most = rows < VV_VERIFY_ROWS_MAX ? rows - 1 : VV_VERIFY_ROWS_MAX - 1;
+    most = most < room ? most : room;
+    if (!q->request.draft || q->next.count > 1 || most == 0) {
+        return VV_OK;
+    }
+    q->next.tokens[0] = q->text[q->count - 1];
+    q->next.count = 1;
+    return q->request.draft(q->request.context, q->slot, q->text, q->count, (uint32_t)most,
+                            &q->next, error);
+}
+
+/* Where the next window can verify, each sequence's drafts for it: as many as its part of the rows.
+ * Who can't draft ends. */
+static void draft_all(struct vv_schedule *s) {
+    struct vv_error error;
+    size_t sequences;
+    if (!can_verify(s, &sequences) || verify_room(s) < sequences) {
+        return;
+    }
+    size_t rows = verify_room(s) / sequences;
+    for (size_t i = s->count; i-- > 0;) {
+        struct sequence *q = s->sequences[i];
+        int code = q->placed ? draft(s, q, rows, &error) : VV_OK;
+        if (code != VV_OK) {
+            end(s, q, code, &error);
+        }
+    }
+}
+
 /* Rows of a sequence in a window that has room for `left` more. */
 static size_t rows_of(const struct vv_schedule *s, const struct sequence *q, size_t left) {
     size_t rows = piece_end(q) - q->at;
@@ -331,8 +385,8 @@ static void fill(struct vv_schedule *s, struct sequence *const *list, size_t cou
     const struct vv_session_options *o = vv_session_options_of(s->session);
     s->mode = mode_of(list, count);
     s->row_count = 0;
-    size_t verify = (size_t)o->slots * VV_VERIFY_ROWS_MAX, allowed = rows_allowed(s), outputs = 0;
-    size_t room = s->mode == VV_VERIFY && verify < o->window ? verify : o->window;
+    size_t room = s->mode == VV_VERIFY ? verify_room(s) : o->window;
+    size_t allowed = rows_allowed(s), outputs = 0;
     bool any_reads = false;
     for (size_t i = 0; i < count && s->row_count < room; i++) {
         struct sequence *q = list[i];
@@ -376,6 +430,15 @@ static bool ask(struct vv_schedule *s, struct sequence *q, const float *logits) 
     return true;
 }
 
+/* `seconds`: of the request alone. */
+static void judge(const struct vv_schedule *s, const struct sequence *q, uint32_t rows,
+                  uint32_t accepted, double seconds) {
+    if (q->request.judged && s->share > 0) {
+        q->request.judged(q->request.context, rows, accepted, accepted + 1 < rows,
+                          s->share + seconds);
+    }
+}
+
 /* Of a verified window: the drafts that are what is drawn become part of the text. */
 static void take_verified(struct vv_schedule *s, struct sequence *q, size_t output) {
     struct vv_next window = q->next;
@@ -386,8 +449,12 @@ static void take_verified(struct vv_schedule *s, struct sequence *q, size_t outp
     while (going && keep < rows && q->next.tokens[0] == window.tokens[keep]) {
         going = ask(s, q, vv_session_logits(s->session, output + keep++));
     }
+    double began = vv_seconds();
     int code = vv_session_commit(s->session, (uint32_t)slot, keep, &error);
+    s->offered += rows - 1;
+    s->accepted += keep - 1;
     if (going) {
+        judge(s, q, (uint32_t)rows, keep - 1, vv_seconds() - began);
         q->at += keep;
         if (code != VV_OK) {
             end(s, q, code, &error);
@@ -405,6 +472,7 @@ static void take(struct vv_schedule *s, struct sequence *q, size_t output) {
     size_t end_of_piece = piece_end(q);
     q->at += q->rows;
     if (q->at == q->count) {
+        judge(s, q, 1, 0, 0);
         ask(s, q, vv_session_logits(s->session, output));
     } else if (q->at == end_of_piece) {
         vv_session_checkpoint(s->session, q->slot, &without); /* without, it is read again */
@@ -430,9 +498,11 @@ static void take_failure(struct vv_schedule *s, struct sequence *const *list, si
     }
 }
 
-static void measure(struct vv_schedule *s, double seconds) {
+static void measure(struct vv_schedule *s, size_t sequences, double seconds) {
     double now = seconds / (double)s->row_count;
+    bool mixed = s->mode == VV_ADVANCE && s->row_count > sequences;
     s->row_seconds = s->row_seconds > 0 ? (s->row_seconds + now) / 2 : now;
+    s->share = mixed ? 0 : seconds / (double)sequences;
 }
 
 static size_t outputs_of(const struct vv_schedule *s, size_t first, size_t rows) {
@@ -454,21 +524,27 @@ static void run(struct vv_schedule *s, struct sequence **list, size_t count,
         take_failure(s, list, count, code, &error);
         return;
     }
-    measure(s, step->seconds);
+    for (size_t i = 0; i < count; i++) {
+        step->sequences += list[i]->rows > 0;
+    }
+    measure(s, step->sequences, step->seconds);
     for (size_t i = 0; i < count; i++) {
         if (list[i]->rows > 0) {
-            step->sequences++;
             take(s, list[i], outputs_of(s, 0, list[i]->first));
         }
     }
+    step->offered = s->offered;
+    step->accepted = s->accepted;
 }
 
 int vv_schedule_step(struct vv_schedule *s, struct vv_schedule_step *step, struct vv_error *error) {
     size_t count;
     *step = (struct vv_schedule_step){0};
     s->turns++;
+    s->offered = s->accepted = 0;
     end_cancelled(s);
     place_waiting(s);
+    draft_all(s);
     struct sequence **list = in_turn(s, &count);
     if (!list) {
         return vv_fail_memory(error, (s->count + 1) * sizeof *list, "a schedule's list");

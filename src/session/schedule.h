@@ -32,11 +32,19 @@ struct vv_request {
     /* Chooses from the logits of the text's last token. Called once for every token of the answer,
      * in order; drafts only count where they prove right. A code other than 0 ends the request. */
     int (*next)(void *context, const float *logits, struct vv_next *next, struct vv_error *error);
+    /* Adds drafts to next->tokens [next->count], up to `most`; the slot holds all of `text` [count]
+     * but its last token. Called where a window can verify them; NULL: those of `next` alone. */
+    int (*draft)(void *context, uint32_t slot, const int32_t *text, size_t count, uint32_t most,
+                 struct vv_next *next, struct vv_error *error);
+    /* A window is over, of which its share were so many seconds, with `rows` of this request: one,
+     * and drafts of which the first `accepted` were right; `refused`: the next one wasn't. NULL:
+     * nobody wants to know. */
+    void (*judged)(void *context, uint32_t rows, uint32_t accepted, bool refused, double seconds);
     /* The request is over: VV_OK, VV_ERROR_CANCELLED, or what went wrong. `text` [count] is its
      * prompt and answer. Called once. */
     void (*ended)(void *context, const int32_t *text, size_t count, int code,
                   const struct vv_error *error);
-    void *context; /* of both */
+    void *context; /* of all of these */
 };
 
 struct vv_schedule_options {
@@ -62,6 +70,8 @@ struct vv_schedule_step {
     size_t rows;      /* of the window */
     size_t sequences; /* in it */
     size_t waiting;   /* requests without a slot */
+    size_t offered;   /* drafts in it */
+    size_t accepted;  /* of these */
     double seconds;
 };
 /* Evaluates one window. Fails only without memory for its own lists. */
