@@ -252,11 +252,10 @@ static void add_counts(const struct varve_decoder_report *r, uint64_t *offered,
  * them, greedily and sampled in turn. */
 static unsigned every = 10;
 
-static void c081_c082_fifty_prompts(void **state) {
-    (void)state;
+static void fifty_prompts(uint32_t threads) {
     struct bench b;
     uint64_t offered[2] = {0}, accepted[2] = {0};
-    open_bench(&b, tiny, 1);
+    open_bench(&b, tiny, threads);
     b.wanted = 20;
     for (unsigned i = 0; i < 50; i++) {
         set_prompt(&b, i);
@@ -280,6 +279,13 @@ static void c081_c082_fifty_prompts(void **state) {
         assert_true(accepted[sampled] < offered[sampled]);
     }
     close_bench(&b);
+}
+
+static void c081_c082_fifty_prompts(void **state) {
+    (void)state;
+    for (uint32_t threads = 1; threads <= (every > 1 ? 1 : 3); threads++) {
+        fifty_prompts(threads);
+    }
 }
 
 static void c074_every_way_with_penalties(void **state) {

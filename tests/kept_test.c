@@ -14,6 +14,11 @@ static void c078_scripts_on_the_cpu(void **state) {
                VARVE_DEVICE_MOCK, steps_wanted * 5 / 10, first_seed);
     script_run("qwen4exp/odd.f32.gguf", (struct varve_session_options){.threads = 1, .mtp = true},
                VARVE_DEVICE_MOCK, steps_wanted * 2 / 10, first_seed + 1);
+}
+
+/* Its layers hold the last 13 keys, and pooled ones; the context is as long as the text. */
+static void c063_scripts_of_a_sliding_window(void **state) {
+    (void)state;
     script_run("deepseek4/tiny.gguf", (struct varve_session_options){.threads = 1, .mtp = true},
                VARVE_DEVICE_MOCK, steps_wanted * 1 / 10, first_seed + 3);
 }
@@ -29,6 +34,7 @@ static void scripts_on_a_device_of_its_own(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(c078_scripts_on_the_cpu),
+        cmocka_unit_test(c063_scripts_of_a_sliding_window),
         cmocka_unit_test(scripts_on_a_device_of_its_own),
     };
     steps_wanted = argc > 1 ? strtoul(argv[1], NULL, 10) : steps_wanted;

