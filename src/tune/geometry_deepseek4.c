@@ -225,12 +225,7 @@ static int add_arrays(struct vv_gguf_writer *w, bool drafts, struct vv_error *er
 
 static int add_keys(struct vv_gguf_writer *w, const char *types, bool drafts,
                     struct vv_error *error) {
-    int code = vv_geometry_name(w, "deepseek4", "DeepSeek V4 Flash", types, error);
-    code = code == VV_OK ? vv_gguf_writer_u32(w, "deepseek4.block_count", LAYERS + drafts, error)
-                         : code;
-    code = code == VV_OK && drafts
-               ? vv_gguf_writer_u32(w, "deepseek4.nextn_predict_layers", 1, error)
-               : code;
+    int code = vv_geometry_head(w, "deepseek4", "DeepSeek V4 Flash", types, LAYERS, drafts, error);
     code = code == VV_OK ? vv_geometry_numbers(w, "deepseek4", numbers, error) : code;
     for (size_t i = 0; code == VV_OK && i < sizeof reals / sizeof *reals; i++) {
         code = vv_gguf_writer_f32(w, reals[i].key, reals[i].value, error);

@@ -29,6 +29,6 @@ int vv_geometry_tensors(struct vv_gguf_writer *w, const struct vv_geometry_tenso
                         vv_geometry_type type, const void *mix, struct vv_error *error);
 int vv_geometry_numbers(struct vv_gguf_writer *w, const char *architecture,
                         const struct vv_geometry_number *list, struct vv_error *error);
-/* What the model is called, in which mix of types. */
-int vv_geometry_name(struct vv_gguf_writer *w, const char *architecture, const char *name,
-                     const char *types, struct vv_error *error);
+/* What the model is called, in which mix of types, and its layers; `drafts` more draft (0 or 1). */
+int vv_geometry_head(struct vv_gguf_writer *w, const char *architecture, const char *name,
+                     const char *types, uint32_t layers, uint32_t drafts, struct vv_error *error);

@@ -43,13 +43,16 @@ int vv_geometry_numbers(struct vv_gguf_writer *w, const char *architecture,
     return code;
 }
 
-int vv_geometry_name(struct vv_gguf_writer *w, const char *architecture, const char *name,
-                     const char *types, struct vv_error *error) {
+int vv_geometry_head(struct vv_gguf_writer *w, const char *architecture, const char *name,
+                     const char *types, uint32_t layers, uint32_t drafts, struct vv_error *error) {
+    const struct vv_geometry_number counts[] = {
+        {"block_count", layers + drafts}, {drafts ? "nextn_predict_layers" : NULL, drafts}, {0}};
+    const struct vv_string kind = {architecture, strlen(architecture)};
     char text[TEXT_MOST];
     snprintf(text, sizeof text, "%s, %s, random weights", name, types);
-    int code = vv_gguf_writer_string(w, "general.architecture",
-                                     (struct vv_string){architecture, strlen(architecture)}, error);
-    return code == VV_OK ? vv_gguf_writer_string(w, "general.name",
+    int code = vv_gguf_writer_string(w, "general.architecture", kind, error);
+    code = code == VV_OK ? vv_gguf_writer_string(w, "general.name",
                                                  (struct vv_string){text, strlen(text)}, error)
                          : code;
+    return code == VV_OK ? vv_geometry_numbers(w, architecture, counts, error) : code;
 }

@@ -259,12 +259,7 @@ static int add_arrays(struct vv_gguf_writer *w, bool drafts, struct vv_error *er
 
 static int add_keys(struct vv_gguf_writer *w, const char *types, bool drafts,
                     struct vv_error *error) {
-    int code = vv_geometry_name(w, "qwen4exp", "Qwen3.8-Flash-Next", types, error);
-    code = code == VV_OK ? vv_gguf_writer_u32(w, "qwen4exp.block_count", LAYERS + drafts, error)
-                         : code;
-    code = code == VV_OK && drafts
-               ? vv_gguf_writer_u32(w, "qwen4exp.nextn_predict_layers", 1, error)
-               : code;
+    int code = vv_geometry_head(w, "qwen4exp", "Qwen3.8-Flash-Next", types, LAYERS, drafts, error);
     code = code == VV_OK ? vv_geometry_numbers(w, "qwen4exp", numbers, error) : code;
     code = code == VV_OK
                ? vv_gguf_writer_f32(w, "qwen4exp.attention.layer_norm_rms_epsilon", 1e-6f, error)

@@ -60,6 +60,7 @@ int vv_index_score_integer_avx512vnni(const void *args, size_t begin, size_t end
 int vv_index_score_integer_amx(const void *args, size_t begin, size_t end);
 int vv_index_score_integer_neon(const void *args, size_t begin, size_t end);
 int vv_index_score_integer_dotprod(const void *args, size_t begin, size_t end);
+int vv_index_score_integer_i8mm(const void *args, size_t begin, size_t end);
 
 void vv_index_score_check(struct vv_check *check);
 void vv_index_score_bench(struct vv_bench *bench);

@@ -10,6 +10,12 @@
  *     begin(c)              sums of the lanes of c
  *     multiply(s, keys, q)  s plus the products of four values of each key and those in q
  *     finish(s)             the sums as floats
+ *
+ * or, if it multiplies two heads at a time (PAIRS), instead of `multiply`
+ *
+ *     multiply_pair(s, keys, q)  the same for eight values, keys[0] having the first four, and both
+ *                                heads, whose sums lie in s[0] and s[1] in any order
+ *     part_pair(s)               those in order: s[0] the first head's, s[1] the second one's
  */
 #pragma once
 #include "op/index_score/internal.h"
@@ -115,6 +121,28 @@ static void prepare(const struct vv_index_score *a, const uint8_t *q, struct que
     }
 }
 
+#ifdef PAIRS
+/* Sums of one block of four heads and GROUPS · VV_WIDTH keys. */
+static inline __attribute__((always_inline)) void
+multiply_block(const struct query *q /* [HEADS] */, size_t b, const uint8_t *codes,
+               size_t group_bytes, sums (*s)[GROUPS] /* [HEADS] */) {
+    for (size_t g = 0; g < GROUPS; g++) {
+        for (size_t h = 0; h < HEADS; h += 2) {
+            sums two[2] = {s[h][g], s[h + 1][g]};
+#pragma GCC unroll 4
+            for (size_t i = 0; i < BLOCK; i += 8) {
+                vv_keys keys[2];
+                const uint8_t *at[2] = {q[h].codes + b * BLOCK + i, q[h + 1].codes + b * BLOCK + i};
+                memcpy(keys, codes + g * group_bytes + i * VV_WIDTH, sizeof keys);
+                multiply_pair(two, keys, at);
+            }
+            part_pair(two);
+            s[h][g] = two[0];
+            s[h + 1][g] = two[1];
+        }
+    }
+}
+#else
 /* Sums of one block of four heads and GROUPS · VV_WIDTH keys. */
 static inline __attribute__((always_inline)) void
 multiply_block(const struct query *q /* [HEADS] */, size_t b, const uint8_t *codes,
@@ -134,6 +162,7 @@ multiply_block(const struct query *q /* [HEADS] */, size_t b, const uint8_t *cod
         }
     }
 }
+#endif
 
 /* z of four heads and the keys of GROUPS groups from `group` on. */
 static inline __attribute__((always_inline)) void products(const struct vv_index_score *a,

@@ -75,6 +75,8 @@ static const struct vv_variant integer_variants[] = {
     {"index_score_integer/neon", VV_CPU_NEON, true, NULL, NULL, vv_index_score_integer_neon},
     {"index_score_integer/dotprod", VV_CPU_NEON | VV_CPU_DOTPROD, true, NULL, NULL,
      vv_index_score_integer_dotprod},
+    {"index_score_integer/i8mm", VV_CPU_NEON | VV_CPU_DOTPROD | VV_CPU_I8MM, true, NULL, NULL,
+     vv_index_score_integer_i8mm},
 #endif
     {0},
 };
