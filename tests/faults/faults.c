@@ -191,6 +191,76 @@ static int write_drafted(const struct varve_model *model) {
     return code;
 }
 
+/* Requests that share windows; each ends once, with a sentence where it fails. */
+struct asked {
+    size_t answered, over;
+};
+
+static int answer_on(void *context, const float *logits, struct varve_next *next,
+                     struct varve_error *failure) {
+    struct asked *asked = context;
+    (void)failure;
+    if (asked->answered < 3) {
+        *next = (struct varve_next){{logits[5] > logits[6] ? 5 : 6}, 1};
+        asked->answered++;
+    }
+    return VARVE_OK;
+}
+
+static void answer_over(void *context, const int32_t *tokens, size_t count, int code,
+                        const struct varve_error *failure) {
+    struct asked *asked = context;
+    asked->over += tokens && count >= 7;
+    if (code != VARVE_OK) {
+        error = *failure;
+    }
+}
+
+static int answer_many(struct varve_session *session) {
+    const int32_t tokens[] = {5, 6, 7, 8, 5, 6, 7};
+    struct asked asked[3] = {{0}};
+    struct varve_schedule_step step = {0};
+    struct varve_schedule *schedule;
+    int code = varve_schedule_open(session, 0.001, &schedule, &error);
+    size_t added = 0;
+    if (code != VARVE_OK) {
+        return code;
+    }
+    for (; code == VARVE_OK && added < 3; added += code == VARVE_OK) {
+        const struct varve_request request = {.prompt = tokens,
+                                              .count = 7,
+                                              .next = answer_on,
+                                              .drafts = {0, VARVE_DRAFT_BOTH, 2, true},
+                                              .ended = answer_over,
+                                              .context = &asked[added]};
+        uint64_t id;
+        code = varve_schedule_add(schedule, &request, &id, &error);
+    }
+    while (code == VARVE_OK && !step.idle) {
+        code = varve_schedule_step(schedule, &step, &error);
+    }
+    varve_schedule_close(schedule);
+    for (size_t i = 0; i < added; i++) {
+        if (asked[i].over != 1) {
+            error.message[0] = 0; /* which is a complaint */
+            return VARVE_ERROR_INVALID;
+        }
+    }
+    return error.message[0] ? error.code : code;
+}
+
+static int ask_many(const struct varve_model *model) {
+    const struct varve_session_options options = {
+        .slots = 2, .context = 32, .window = 8, .threads = 1, .mtp = true};
+    struct varve_session *session;
+    int code = varve_session_open(model, &options, &session, &error);
+    if (code == VARVE_OK) {
+        code = answer_many(session);
+        varve_session_close(session);
+    }
+    return code;
+}
+
 /* Everything that is kept of a sequence, and its way into a file and back. */
 static int keep(const struct varve_model *model) {
     struct varve_session_options options = {
@@ -251,6 +321,10 @@ static int run_cpu(void) {
 }
 static int run_drafted(void) {
     return with_model(write_drafted);
+}
+
+static int run_many(void) {
+    return with_model(ask_many);
 }
 
 static int run_keep(void) {
@@ -433,6 +507,7 @@ static const struct {
     {"tune", run_tune},
     {"made-up weights", made_up},
     {"drafts", run_drafted},
+    {"many requests", run_many},
 };
 
 /* One run with call `at` failing (0: none). Returns a complaint, or NULL. */
