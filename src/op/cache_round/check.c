@@ -191,6 +191,27 @@ static void fp4_bits(struct vv_check *check) {
     }
 }
 
+/* In a state every `ratio`-th position of a sequence has an entry: it holds what the row's vector
+ * gives by itself. */
+static void fp4_entries(struct vv_check *check, size_t ratio) {
+    enum { ROWS = 9, WIDTH = 64, BYTES = WIDTH / VV_FP4_BLOCK * VV_FP4_BYTES };
+    struct vv_round_fp4 *a = new_fp4(check, ROWS, 1, WIDTH, ratio, true), *b;
+    b = new_fp4(check, ROWS, 1, WIDTH, 1, false);
+    b->x = a->x;
+    b->stride = a->stride;
+    vv_check_variants(check, &vv_round_fp4, a, "entries of every %zu", ratio);
+    vv_check_variants(check, &vv_round_fp4, b, "the same vectors into rows");
+    for (size_t r = 0; r < ROWS; r++) {
+        size_t next = (size_t)a->window->position[r] + 1, slot = (size_t)a->window->slot[r];
+        if (next % ratio == 0) {
+            size_t at = slot * a->to.slot_stride + (next / ratio - 1) * a->to.entry_stride;
+            vv_check_true(check, memcmp(a->to.base + at, b->y + r * BYTES, BYTES) == 0,
+                          "row %zu is not in its entry, ratio %zu", r, ratio);
+        }
+    }
+    vv_check_reset(check);
+}
+
 /* Sign of element (row, column) of the transform. */
 static double hadamard_sign(size_t row, size_t column) {
     return __builtin_popcountll(row & column) % 2 ? -1 : 1;
@@ -292,6 +313,8 @@ void vv_cache_round_check(struct vv_check *check) {
     fp8_readings(check);
     fp8_refusals(check);
     fp4_bits(check);
+    fp4_entries(check, 1);
+    fp4_entries(check, 2);
     for (size_t width = 32; width <= 256; width *= 2) {
         fp4_readings(check, width);
     }
