@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # equal_isa.sh BUILD [--emulated BUILD] [FIXTURES]: the logits of every model in tests/data (and in
-# FIXTURES/qwen4exp) must have the same bytes at every level of instruction sets that this machine
-# offers, at those of an emulated AArch64 machine (its build is named), and of an emulated x86 machine
-# without AVX; with int8 and with float activations, several threads, windows and barriers, and on a
-# device that keeps weights in another order.
+# FIXTURES/qwen4exp and FIXTURES/deepseek4) must have the same bytes at every level of instruction
+# sets that this machine offers, at those of an emulated AArch64 machine (its build is named), and of
+# an emulated x86 machine without AVX; with int8 and with float activations, several windows, all
+# barriers or the needed ones, and on a device that keeps weights in another order. Here also with 1
+# to 16 threads, and with a profile of varve tune.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 programs=("$1/varve")
@@ -13,7 +14,11 @@ if [[ ${2:-} == --emulated ]]; then
     shift 2
 fi
 shift
-models=(tests/data/qwen4exp/*.gguf ${1:+"$1"/qwen4exp/*.gguf})
+shopt -s nullglob
+models=()
+for model in tests/data/{qwen4exp,deepseek4}/*.gguf ${1:+"$1"/{qwen4exp,deepseek4}/*.gguf}; do
+    [[ $model == *golden.gguf ]] || models+=("$model")
+done
 tokens=$(seq -s ' ' 3 4 275) # 69 of them: more than the largest window but one
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -45,21 +50,39 @@ sum() {
 
 compared=0 names=()
 declare -A want
+
+# compare KEY PROGRAM MODEL OPTION...: its logits must be those that were first found for KEY.
+compare() {
+    local key=$1 got
+    shift
+    got=$(sum "$@")
+    [[ $got == "${want[$key]:=$got}" ]] || bad "$2 differs: $*"
+    compared=$((compared + 1))
+}
+
 for program in "${programs[@]}"; do
     read -ra offered <<< "$(levels "$program")"
     ((${#offered[@]})) || bad "$program doesn't say which levels it offers"
     names+=("${offered[@]}")
     for level in "${offered[@]}"; do
         for model in "${models[@]}"; do
-            [[ $model == *.golden.gguf ]] && continue
             for way in "${ways[@]}"; do
                 [[ $way == *f32 ]] && key="$model f32" || key="$model int8"
                 # shellcheck disable=SC2086 # a way is several words
-                got=$(sum "$program" "$model" --isa "$level" $way)
-                [[ $got == "${want[$key]:=$got}" ]] || bad "$model differs: $program --isa $level $way"
-                compared=$((compared + 1))
+                compare "$key" "$program" "$model" --isa "$level" $way
             done
         done
+    done
+done
+for model in "${models[@]}"; do
+    for threads in {1..16}; do
+        compare "$model int8" "${programs[0]}" "$model" -t "$threads" -w 7 2> /dev/null
+    done
+done
+for model in tests/data/{qwen4exp/hq.ud,deepseek4/tiny}.gguf; do
+    ${programs[0]} tune -m "$model" --rounds 1 -t 2 -o "$work/tuned.json" > /dev/null
+    for window in 1 4 64; do
+        compare "$model int8" "${programs[0]}" "$model" --tuned "$work/tuned.json" -w $window
     done
 done
 echo "equal_isa: $compared files of logits of ${#want[@]} kinds, all equal; levels ${names[*]}"
