@@ -24,14 +24,14 @@
     X(Q5_K, q5_k, SUPER_4_OFFSET, 0, 31)                                                           \
     X(Q6_K, q6_k, SUPER_8, 32, 63)                                                                 \
     X(IQ4_XS, iq4_xs, SUPER_8, 128, 255)                                                           \
-    X(IQ2_XXS, iq2_xxs, SUPER_8, 64, 107)
+    X(IQ2_XXS, iq2_xxs, SUPER_8, 64, 107)                                                          \
+    X(IQ3_XXS, iq3_xxs, SUPER_8, 64, 126)                                                          \
+    X(IQ3_S, iq3_s, SUPER_8, 16, 31)
 
 /* Unpacked row by row (vv_panel_of_segments). */
 #define VV_PANEL_LOOKED_UP(X)                                                                      \
     X(IQ2_XS, iq2_xs, SUPER_8, 128, 255)                                                           \
-    X(IQ3_XXS, iq3_xxs, SUPER_8, 128, 255)                                                         \
     X(IQ1_S, iq1_s, SUPER_8, 128, 255)                                                             \
-    X(IQ3_S, iq3_s, SUPER_8, 128, 255)                                                             \
     X(IQ2_S, iq2_s, SUPER_8, 128, 255)                                                             \
     X(IQ1_M, iq1_m, SUPER_8, 128, 255)                                                             \
     X(TQ1_0, tq1_0, SUPER_8, 128, 255)                                                             \

@@ -137,6 +137,22 @@ VV_INLINE void vv_look_up_eights(const int8_t (*table)[8], const uint8_t *index,
 #endif
 }
 
+/* Each lane becomes the row of the table whose number it is. */
+VV_INLINE void vv_look_up_fours(const int8_t (*table)[4], vv_lanes *v) {
+#ifdef __AVX512F__
+    *v = (vv_lanes)_mm512_i32gather_epi32((__m512i)*v, table, 4);
+#elif defined(__AVX2__)
+    *v = (vv_lanes)_mm256_i32gather_epi32((const int *)(const void *)table, (__m256i)*v, 4);
+#else
+    uint32_t lanes[VV_WIDTH];
+    memcpy(lanes, v, sizeof lanes);
+    for (int r = 0; r < VV_WIDTH; r++) {
+        memcpy(&lanes[r], table[lanes[r]], sizeof lanes[r]);
+    }
+    memcpy(v, lanes, sizeof lanes);
+#endif
+}
+
 /* Bit i of byte k of a lane negates byte i of the eight that w[0] and w[1] have of it. */
 VV_INLINE void vv_negate_eights(const vv_lanes *bits, int k, vv_lanes *w /* [2] */) {
     const uint64_t spread = UINT64_C(0x0101010101010101) * (unsigned)k + 0x0404040400000000;

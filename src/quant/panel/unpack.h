@@ -369,6 +369,64 @@ VV_INLINE void vv_panel_iq2_xxs(const uint8_t *const *g, size_t at, int part, st
     vv_panel_iq2_xxs_d(g, at, to);
 }
 
+/* Number `i` of the rows of a grid that a lane's bytes name, one for each four values. */
+VV_INLINE void vv_panel_grid_number(const vv_lanes *bytes, int i, vv_lanes *to) {
+    *to = bytes[i / 4] >> 8 * (i % 4) & 255;
+}
+
+VV_INLINE void vv_panel_iq3_s(const uint8_t *const *g, size_t at, int part, struct vv_strip *to) {
+    vv_lanes q[8], high[4], signs[4], tail[4], head[4];
+    vv_turn(g, at + 2 + 32 * (size_t)part, q);
+    vv_turn(g, at + 18 + 32 * (size_t)part, q + 4);
+    vv_turn(g, at + 66, high);
+    vv_turn(g, at + 74 + 16 * (size_t)part, signs);
+    vv_turn(g, at + 94, tail);
+    vv_turn(g, at, head);
+    for (int m = 0; m < 16; m++) {
+        vv_lanes *w = to->w + 2 * m;
+        for (int i = 0; i < 2; i++) {
+            vv_panel_grid_number(q, 2 * m + i, &w[i]);
+            w[i] |= (high[part] >> (2 * m + i) & 1) << 8;
+            vv_look_up_fours(vv_iq3s_grid, &w[i]);
+        }
+        vv_negate_eights(&signs[m / 4], m % 4, w);
+        for (int i = 0; i < 2; i++) {
+            w[i] = (vv_lanes)((vv_lane_bytes)w[i] + 16);
+        }
+    }
+    for (int k = 0; k < 4; k++) {
+        vv_lanes scale = (tail[3] >> (16 * part + 4 * k) & 15) << 1 | 1;
+        to->scale[2 * k] = to->scale[2 * k + 1] = scale;
+        to->pair[k] = scale * UINT32_C(0x10001);
+    }
+    vv_halves_of(&head[0], &to->d[0]);
+}
+
+VV_INLINE void vv_panel_iq3_xxs(const uint8_t *const *g, size_t at, int part, struct vv_strip *to) {
+    vv_lanes q[8], rest[4], head[4], signs;
+    vv_turn(g, at + 2 + 32 * (size_t)part, q);
+    vv_turn(g, at + 18 + 32 * (size_t)part, q + 4);
+    vv_turn(g, at + 66 + 16 * (size_t)part, rest);
+    vv_turn(g, at, head);
+    for (int k = 0; k < 4; k++) {
+        vv_lanes *w = to->w + 8 * k;
+        vv_panel_signs(&rest[k], &signs);
+        for (int i = 0; i < 8; i++) {
+            vv_panel_grid_number(q, 8 * k + i, &w[i]);
+            vv_look_up_fours(vv_iq3xxs_grid, &w[i]);
+        }
+        for (int r = 0; r < 4; r++) {
+            vv_negate_eights(&signs, r, w + 2 * r);
+        }
+        for (int i = 0; i < 8; i++) {
+            w[i] = (vv_lanes)((vv_lane_bytes)w[i] + 64);
+        }
+        vv_panel_iq2_xxs_scale(&rest[k], k, to);
+    }
+    vv_halves_of(&head[0], &to->d[0]);
+    to->d[0] = to->d[0] * 0.25f;
+}
+
 /* ---- the rest, by way of the sixteen rows' integers ---- */
 
 /* Formats whose values are looked up in large tables: each row by itself, then turned. */
