@@ -118,7 +118,8 @@ static void must_name_layer(const char *tensor, const struct varve_error *error)
     if (sscanf(tensor, "blk.%*d.%n", &length) == 0 && length > 0) {
         snprintf(layer, sizeof layer, "%.*s", length, tensor);
     }
-    bool named = layer[0] ? strstr(error->message, layer) != NULL
+    bool of_drafts = strstr(tensor, ".nextn.") && strstr(error->message, "mtp."); /* its head */
+    bool named = layer[0] ? of_drafts || strstr(error->message, layer) != NULL
                           : strstr(error->message, "head") || strstr(error->message, "output") ||
                                 strstr(error->message, "blk.");
     if (!named) {
@@ -127,15 +128,17 @@ static void must_name_layer(const char *tensor, const struct varve_error *error)
 }
 
 /* Layers 0 and 2 have nothing that layer 1 has not; the draft block of `micro` attends to all. */
-static bool left_out(const char *tensor) {
+static bool left_out(const char *model, const char *tensor) {
+    if (strstr(model, "deepseek4")) { /* integers can't be NaN; layer 1 pools 128 tokens */
+        return strstr(tensor, "tid2eid") || strstr(tensor, "blk.1.attn_compressor");
+    }
     return strncmp(tensor, "blk.0.", 6) == 0 || strncmp(tensor, "blk.2.", 6) == 0 ||
            strncmp(tensor, "blk.4.indexer.", 14) == 0;
 }
 
 /* NaN in one tensor after another: no operation lets it pass, none loses it. */
-static void c010_the_first_nan_names_its_layer(void **state) {
-    (void)state;
-    struct patched p = patch("qwen4exp/micro.f32.gguf");
+static void nan_names_its_layer(const char *model) {
+    struct patched p = patch(model);
     struct varve_session_options options = plain;
     options.mtp = true;
     struct varve_file *file;
@@ -145,7 +148,7 @@ static void c010_the_first_nan_names_its_layer(void **state) {
     varve_file_info(file, &info);
     for (size_t i = 0; i < info.tensors; i++) {
         struct varve_tensor t = tensor_at(file, i);
-        if (left_out(t.name)) {
+        if (left_out(model, t.name)) {
             continue;
         }
         unsigned char *kept = malloc(t.bytes);
@@ -176,6 +179,12 @@ static void c010_the_first_nan_names_its_layer(void **state) {
     varve_session_close(s);
     close_model(&o);
     unpatch(&p);
+}
+
+static void c010_the_first_nan_names_its_layer(void **state) {
+    (void)state;
+    nan_names_its_layer("qwen4exp/micro.f32.gguf");
+    nan_names_its_layer("deepseek4/tiny.gguf");
 }
 
 /* Experts of layer 2 that the token at `row` uses. */

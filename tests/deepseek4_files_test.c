@@ -265,6 +265,68 @@ static void c010_tensors_of_another_shape(void **state) {
     refuses(e, WORDS("blk.1.ffn_gate_tid2eid.weight", "unknown"));
 }
 
+/* ---- damage anywhere ---- */
+
+static unsigned char *bytes_of(const char *file, size_t *size) {
+    FILE *f = fopen(file, "rb");
+    assert_non_null(f);
+    fseek(f, 0, SEEK_END);
+    *size = (size_t)ftell(f);
+    rewind(f);
+    unsigned char *bytes = malloc(*size);
+    assert_int_equal(fread(bytes, 1, *size, f), *size);
+    fclose(f);
+    return bytes;
+}
+
+/* As far as it goes: opened, bound, evaluated. What fails has a sentence. */
+static int use(const char *file) {
+    const struct varve_session_options options = {.threads = 1, .context = 16, .window = 8};
+    struct varve_error error = {0};
+    struct varve_file *f = NULL;
+    struct varve_model *m = NULL;
+    struct varve_session *s = NULL;
+    const struct varve_row rows[] = {{0, 3, true}, {0, 200, true}};
+    int code = varve_file_open(file, false, &f, &error);
+    code = code ? code : varve_model_open(f, NULL, NULL, &m, &error);
+    code = code ? code : varve_session_open(m, &options, &s, &error);
+    code = code ? code : varve_session_evaluate(s, rows, 2, VARVE_ADVANCE, NULL, NULL, &error);
+    assert_true(code == VARVE_OK || error.message[0]);
+    varve_session_close(s);
+    varve_model_close(m);
+    varve_file_close(f);
+    return code;
+}
+
+/* A few bytes of the header or of the weights changed, or the end cut off: a model, or a refusal.
+ */
+static void damage_anywhere(void **state) {
+    (void)state;
+    enum { TRIES = 300 };
+    size_t size, refused = 0;
+    unsigned char *bytes = bytes_of(VARVE_SOURCE_DIR "/tests/data/" TINY, &size);
+    uint64_t random = 88172645463325252u;
+    for (int t = 0; t < TRIES; t++) {
+        unsigned char *copy = malloc(size);
+        memcpy(copy, bytes, size);
+        for (int i = 0; i <= t % 4; i++) {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            size_t within = t % 3 ? 20000 : size; /* mostly of the header */
+            copy[random % within] ^= (unsigned char)(1 + (random >> 40) % 255);
+        }
+        FILE *f = fopen(path, "wb");
+        size_t kept = t % 50 == 49 ? (size_t)(random % size) : size;
+        assert_int_equal(fwrite(copy, 1, kept, f), kept);
+        fclose(f);
+        refused += use(path) != VARVE_OK;
+        free(copy);
+    }
+    free(bytes);
+    assert_in_range(refused, TRIES / 10, TRIES - TRIES / 10);
+}
+
 /* ---- a scale beside a matrix (C011) ---- */
 
 enum { TOKENS = 12 };
@@ -331,6 +393,7 @@ int main(void) {
         cmocka_unit_test(c009_layer_kinds),
         cmocka_unit_test(c010_tables_of_experts),
         cmocka_unit_test(c010_tensors_of_another_shape),
+        cmocka_unit_test(damage_anywhere),
         cmocka_unit_test(c011_a_scale_for_all_groups_or_each),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -510,9 +510,10 @@ static void project_joined(struct pass *p, const struct vv_input *e, const struc
     struct vv_weight *matrix = p->w->mtp.join;
     struct vv_input joined = vv_input(f, 2 * g->width, h->rows, h->capacity);
     struct vv_mtp_join join = {e->x, h->x, joined.x, e->rows, g->streams, g->width};
-    vv_step(f, &vv_mtp_join, &join, "mtp.eh_proj");
-    struct vv_planes planes = vv_prepare(f, &joined, &matrix, 1, "mtp.eh_proj");
-    vv_product(f, &planes, h->rows, matrix, p->s.x.x, "mtp.eh_proj");
+    vv_step(f, &vv_mtp_join, &join, "blk.%zu.nextn.eh_proj", g->layers);
+    struct vv_planes planes =
+        vv_prepare(f, &joined, &matrix, 1, "blk.%zu.nextn.eh_proj", g->layers);
+    vv_product(f, &planes, h->rows, matrix, p->s.x.x, "blk.%zu.nextn.eh_proj", g->layers);
 }
 
 /* The two apart, each on its own. */
@@ -520,12 +521,12 @@ static void project_apart(struct pass *p, struct vv_input *e, struct vv_input *h
     const struct deepseek4 *g = p->g;
     struct vv_forward *f = p->f;
     struct vv_weight *of_e = p->w->mtp.e, *of_h = p->w->mtp.h;
-    struct vv_planes planes = vv_prepare(f, e, &of_e, 1, "mtp.e_proj");
-    vv_product(f, &planes, e->rows, of_e, p->o, "mtp.e_proj");
-    planes = vv_prepare(f, h, &of_h, 1, "mtp.h_proj");
-    vv_product(f, &planes, h->rows, of_h, p->s.x.x, "mtp.h_proj");
+    struct vv_planes planes = vv_prepare(f, e, &of_e, 1, "blk.%zu.nextn.e_proj", g->layers);
+    vv_product(f, &planes, e->rows, of_e, p->o, "blk.%zu.nextn.e_proj", g->layers);
+    planes = vv_prepare(f, h, &of_h, 1, "blk.%zu.nextn.h_proj", g->layers);
+    vv_product(f, &planes, h->rows, of_h, p->s.x.x, "blk.%zu.nextn.h_proj", g->layers);
     struct vv_mtp_sum sum = {p->o, p->s.x.x, e->rows, g->streams, g->width};
-    vv_step(f, &vv_mtp_sum, &sum, "mtp.e_proj");
+    vv_step(f, &vv_mtp_sum, &sum, "blk.%zu.nextn.e_proj", g->layers);
 }
 
 /* 3.8: Y_j = e_proj · norm(embedding) + h_proj · norm(X_j). */
@@ -544,7 +545,7 @@ static void mtp_streams(struct pass *p) {
                                .width = wide(g)};
     vv_embedding(f, p->w->embedding, e.x, 1);
     norm(p, e.x, e.x, rows, 1, g->width, p->w->mtp.embedding_norm, "nextn.e", g->layers);
-    vv_step(f, &vv_mtp_wide, &from, "mtp.hidden");
+    vv_step(f, &vv_mtp_wide, &from, "blk.%zu.nextn.hidden", g->layers);
     norm(p, h.x, h.x, rows, g->streams, g->width, p->w->mtp.hidden_norm, "nextn.h", g->layers);
     if (p->w->mtp.join) {
         project_joined(p, &e, &h);
