@@ -140,7 +140,10 @@ VV_INLINE void vv_look_up_eights(const int8_t (*table)[8], const uint8_t *index,
 /* Each lane becomes the row of the table whose number it is. */
 VV_INLINE void vv_look_up_fours(const int8_t (*table)[4], vv_lanes *v) {
 #ifdef __AVX512F__
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion" /* in GCC's macro, which it is without -O */
     *v = (vv_lanes)_mm512_i32gather_epi32((__m512i)*v, table, 4);
+#pragma GCC diagnostic pop
 #elif defined(__AVX2__)
     *v = (vv_lanes)_mm256_i32gather_epi32((const int *)(const void *)table, (__m256i)*v, 4);
 #else
