@@ -382,6 +382,103 @@ static void c011_a_scale_for_all_groups_or_each(void **state) {
     free(doubled);
 }
 
+/* ---- the draft block in a file of its own (3.8) ---- */
+
+enum { LAYERS = 4, STEPS = 4 };
+
+static char *written(struct edited *e, const char *name) {
+    char *file = strdup(temporary_file(&folder, name));
+    edited_write(e, file);
+    edited_close(e);
+    return file;
+}
+
+static char *write_trunk(void) {
+    static const int32_t kinds[LAYERS] = {4, 128, 0, 4};
+    struct edited *e = edited_open(TINY);
+    for (size_t i = e->tensor_count; i-- > 0;) {
+        if (strncmp(e->tensors[i]->name, "blk.4.", 6) == 0) {
+            edited_drop(e, e->tensors[i]->name);
+        }
+    }
+    edited_set_u32(e, P "block_count", LAYERS);
+    edited_unset(e, P "nextn_predict_layers");
+    edited_set_array(e, P "attention.compress_ratios", VV_GGUF_I32, kinds, LAYERS, 4);
+    return written(e, "trunk.gguf");
+}
+
+/* Of each row of `from` [rows][2n] half `which`, as a matrix [rows][n] of halves. */
+static void add_half(struct edited *e, const char *name, const struct edited_tensor *from,
+                     size_t which) {
+    uint64_t ne[2] = {from->ne[0] / 2, from->ne[1]};
+    struct edited_tensor *to = edited_add(e, name, from->type, 2, ne);
+    size_t row = (size_t)ne[0] * 2;
+    for (size_t r = 0; r < ne[1]; r++) {
+        memcpy(to->data + r * row, from->data + (2 * r + which) * row, row);
+    }
+}
+
+/* Under the names that such files have: the two projections apart, the last norm called "norm". */
+static char *write_block(void) {
+    struct edited *e = edited_open(TINY);
+    struct edited_tensor *joined = edited_tensor(e, "blk.4.nextn.eh_proj.weight");
+    assert_int_equal(joined->type, 1); /* F16 */
+    add_half(e, "mtp.0.e_proj.weight", joined, 0);
+    add_half(e, "mtp.0.h_proj.weight", joined, 1);
+    edited_drop(e, "blk.4.nextn.eh_proj.weight");
+    for (size_t i = e->tensor_count; i-- > 0;) {
+        char *name = e->tensors[i]->name, rest[64];
+        if (strncmp(name, "blk.4.", 6) == 0) {
+            snprintf(rest, sizeof rest, "%s", name + (strncmp(name + 6, "nextn.", 6) ? 6 : 12));
+            bool last = strcmp(rest, "shared_head_norm.weight") == 0;
+            snprintf(name, 64, "mtp.0.%.50s", last ? "norm.weight" : rest);
+        } else if (strncmp(name, "mtp.0.", 6) != 0) {
+            edited_drop(e, name);
+        }
+    }
+    return written(e, "block.gguf");
+}
+
+static void draft(struct opened *o, int32_t *drafts, float *logits) {
+    const struct varve_session_options options = {
+        .threads = 1, .context = 64, .mtp = true, .exact_cache = true};
+    struct varve_error error = {0};
+    struct varve_session *s = open_session(o, &options);
+    int32_t tokens[40];
+    random_tokens(o, 5, tokens, 40);
+    advance(s, o, 0, tokens, 40, NULL);
+    assert_int_equal(varve_session_draft(s, 0, 3, STEPS, drafts, logits, &error), 0);
+    varve_session_close(s);
+}
+
+/* The same block gives the same drafts, and logits as near as sums in another order are. */
+static void drafts_from_a_file_of_their_own(void **state) {
+    (void)state;
+    char *trunk = write_trunk(), *block = write_block();
+    struct opened whole = open_model(TINY), both = {0};
+    struct varve_error error = {0};
+    assert_int_equal(varve_file_open(trunk, false, &both.file, &error), 0);
+    if (varve_file_add_drafts(both.file, block, &error) != VARVE_OK ||
+        varve_model_open(both.file, NULL, NULL, &both.model, &error) != VARVE_OK) {
+        fail_msg("%s", error.message);
+    }
+    varve_model_info(both.model, &both.info);
+    assert_int_equal(both.info.mtp_layers, 1);
+    size_t count = STEPS * whole.info.vocabulary;
+    int32_t a[STEPS], b[STEPS];
+    float *x = malloc(count * sizeof *x), *y = malloc(count * sizeof *y);
+    draft(&whole, a, x);
+    draft(&both, b, y);
+    assert_memory_equal(a, b, sizeof a);
+    for (size_t i = 0; i < count; i++) {
+        assert_true(fabsf(x[i] - y[i]) < 1e-3f);
+    }
+    assert_memory_not_equal(x, x + whole.info.vocabulary, whole.info.vocabulary * sizeof *x);
+    free(x), free(y), free(trunk), free(block);
+    close_model(&whole);
+    close_model(&both);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unchanged_keys_are_accepted),
@@ -395,6 +492,7 @@ int main(void) {
         cmocka_unit_test(c010_tensors_of_another_shape),
         cmocka_unit_test(damage_anywhere),
         cmocka_unit_test(c011_a_scale_for_all_groups_or_each),
+        cmocka_unit_test(drafts_from_a_file_of_their_own),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
