@@ -299,6 +299,7 @@ int look(cuda_device *d, vv_error *error) {
     snprintf(d->name, sizeof d->name, "%s", p.name);
     d->base.name = d->name;
     d->base.processors = (unsigned)p.multiProcessorCount;
+    vv_launches_early = p.major >= 9;
     size_t free_bytes = 0, total = 0;
     TRY(cudaMemGetInfo(&free_bytes, &total), "tell how much memory it has left");
     d->base.memory = free_bytes;

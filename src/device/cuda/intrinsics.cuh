@@ -228,25 +228,26 @@ VV_DEVICE void vv_prefetch(const void *at) {
 #endif
 }
 
-/* In a kernel that was launched early: waits until the kernel before it is done and its writes are
- * seen. Nothing that it wrote may be read, and nothing it reads be written, before. */
-VV_DEVICE void vv_wait_for_previous() {
+/*
+ * What every kernel that is launched early begins with: it lets the kernel behind it be brought to
+ * the processors as soon as all its own blocks are there, and waits until the kernel in front of
+ * it is done and its writes are seen.
+ */
+VV_DEVICE void vv_follow() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
-/* Lets a kernel that is launched early begin once all blocks have come here or are done. */
-VV_DEVICE void vv_let_next_begin() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-#endif
-}
+
+/* Whether the device can launch kernels early; set when it is opened. */
+inline bool vv_launches_early = false;
 
 /*
  * vv_start(kernel, grid, block, shared_bytes, stream, arguments…): a kernel on a stream, with that
  * much dynamic shared memory, beyond 48 KB, too; a grid of no blocks does nothing. vv_start_early:
- * it may begin before the kernel in front of it has ended, on devices that can; it calls
- * vv_wait_for_previous itself.
+ * it may be launched before the kernel in front of it has ended, on devices that can; its first
+ * statement is vv_follow().
  */
 #define vv_start(...) vv_start_named(#__VA_ARGS__, false, __VA_ARGS__)
 #define vv_start_early(...) vv_start_named(#__VA_ARGS__, true, __VA_ARGS__)
@@ -276,7 +277,7 @@ inline cudaError_t vv_start_named(const char *text, bool early, void (*kernel)(P
     config.dynamicSmemBytes = shared;
     config.stream = static_cast<cudaStream_t>(stream);
     config.attrs = &attribute;
-    config.numAttrs = early ? 1 : 0;
+    config.numAttrs = early && vv_launches_early ? 1 : 0;
     return cudaLaunchKernelEx(&config, kernel, std::forward<A>(arguments)...);
 #else
     (void)early;

@@ -11,11 +11,14 @@
 #include <cstring>
 #include <new>
 
-/* Before a loop of constant length whose turns belong side by side. */
+/* Before a loop whose turns belong side by side: all of a constant number; n of any. */
 #ifdef __CUDACC__
 #define VV_UNROLL _Pragma("unroll")
+#define VV_PRAGMA(text) _Pragma(#text)
+#define VV_UNROLL_BY(n) VV_PRAGMA(unroll n)
 #else
 #define VV_UNROLL
+#define VV_UNROLL_BY(n)
 #endif
 
 #define VV_C_BEGIN extern "C" {

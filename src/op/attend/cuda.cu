@@ -66,8 +66,8 @@ task task_of(const struct vv_attend &a, const vv_launch *on) {
 template <int HEADS> int launch_whole(const struct vv_attend &a, const vv_launch *on) {
     tile_shape shape = shape_of(a);
     dim3 blocks((unsigned)head_blocks(a), (unsigned)vv_rows(a.rows));
-    return vv_start(all_chunks<HEADS>, blocks, TILE_THREADS, shape.bytes, on->stream,
-                    task_of(a, on), shape);
+    return vv_start_early(all_chunks<HEADS>, blocks, TILE_THREADS, shape.bytes, on->stream,
+                          task_of(a, on), shape);
 }
 
 template <int HEADS> int launch_split(const struct vv_attend &a, const vv_launch *on) {
@@ -77,10 +77,10 @@ template <int HEADS> int launch_split(const struct vv_attend &a, const vv_launch
     size_t chunks = chunks_of(a, on);
     partials p = {static_cast<float2 *>(on->scratch), nullptr, chunks};
     p.o = reinterpret_cast<float *>(p.softmax + (rows * a.heads * chunks + 1) / 2 * 2);
-    int code = vv_start(one_chunk<HEADS>, dim3((unsigned)chunks, blocks, rows), TILE_THREADS,
-                        shape.bytes, on->stream, t, shape, p);
-    return code == VV_OK ? vv_start(merge_chunks, rows * (unsigned)a.heads, MERGE_THREADS, 0,
-                                    on->stream, t, p)
+    int code = vv_start_early(one_chunk<HEADS>, dim3((unsigned)chunks, blocks, rows), TILE_THREADS,
+                              shape.bytes, on->stream, t, shape, p);
+    return code == VV_OK ? vv_start_early(merge_chunks, rows * (unsigned)a.heads, MERGE_THREADS, 0,
+                                          on->stream, t, p)
                          : code;
 }
 
@@ -93,8 +93,8 @@ int launch_rows(const void *args, const vv_launch *on) {
 int launch(const void *args, const vv_launch *on) {
     const auto &a = *static_cast<const struct vv_attend *>(args);
     if (!tiled(a)) {
-        return vv_start(plain, (unsigned)(vv_rows(a.rows) * a.heads), PLAIN_THREADS, 0, on->stream,
-                        task_of(a, on));
+        return vv_start_early(plain, (unsigned)(vv_rows(a.rows) * a.heads), PLAIN_THREADS, 0,
+                              on->stream, task_of(a, on));
     }
     if (!split(a, on)) {
         return launch_rows(args, on);

@@ -159,6 +159,7 @@ __device__ void take_chunks(const task &t, const tile_shape &shape, const tile &
 /* Blocks: chunks; heads; rows. */
 template <int HEADS>
 __global__ void __launch_bounds__(TILE_THREADS) one_chunk(task t, tile_shape shape, partials to) {
+    vv_follow();
     __shared__ tile_small<HEADS> m;
     tile b = tile_of<HEADS>(t, shape, blockIdx.z, blockIdx.y, vv_dynamic_shared<uint8_t>());
     if (keys_valid(t, b.k) && blockIdx.x * CHUNK < b.k.count) {
@@ -169,6 +170,7 @@ __global__ void __launch_bounds__(TILE_THREADS) one_chunk(task t, tile_shape sha
 /* Blocks: heads; rows. */
 template <int HEADS>
 __global__ void __launch_bounds__(TILE_THREADS) all_chunks(task t, tile_shape shape) {
+    vv_follow();
     __shared__ tile_small<HEADS> m;
     tile b = tile_of<HEADS>(t, shape, blockIdx.y, blockIdx.x, vv_dynamic_shared<uint8_t>());
     if (keys_valid(t, b.k)) {
@@ -210,6 +212,7 @@ __device__ void merge_factors(const float2 *softmax, uint32_t first, uint32_t ch
 /* A block a row and head, a thread a column. The largest m so far is found first, so that what is
  * left of the merge is two operations a chunk. */
 __global__ void __launch_bounds__(MERGE_THREADS) merge_chunks(task t, partials from) {
+    vv_follow();
     __shared__ float3 factor[MERGE_THREADS]; /* a, b, l_c */
     __shared__ float warp_top[MERGE_THREADS / 32];
     size_t row = blockIdx.x / t.a.heads, head = blockIdx.x % t.a.heads, d = threadIdx.x;

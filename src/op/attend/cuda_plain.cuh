@@ -26,6 +26,7 @@ __device__ void plain_scores(const task &t, const float *q, size_t offset, const
 }
 
 __global__ void __launch_bounds__(PLAIN_THREADS) plain(task t) {
+    vv_follow();
     __shared__ float p[CHUNK];
     __shared__ uint32_t entry[CHUNK];
     __shared__ float2 softmax;

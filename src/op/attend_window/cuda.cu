@@ -134,6 +134,7 @@ template <typename Do> __device__ void each_chunk(uint32_t first, uint32_t end, 
 }
 
 __global__ void __launch_bounds__(THREADS) attend(task t) {
+    vv_follow();
     __shared__ chunk c;
     auto o = vv_dynamic_shared<float>(); /* [width] */
     size_t row = blockIdx.x, head = blockIdx.y, at = (row * t.a.heads + head) * t.a.width;
@@ -165,8 +166,8 @@ __global__ void __launch_bounds__(THREADS) attend(task t) {
 int launch(const void *args, const vv_launch *on) {
     task t = {*static_cast<const struct vv_attend_window *>(args), vv_trouble_of(on)};
     t.a.window = vv_on_device_as(on, t.a.window);
-    return vv_start(attend, dim3((unsigned)vv_rows(t.a.rows), (unsigned)t.a.heads), THREADS,
-                    t.a.width * sizeof(float), on->stream, t);
+    return vv_start_early(attend, dim3((unsigned)vv_rows(t.a.rows), (unsigned)t.a.heads), THREADS,
+                          t.a.width * sizeof(float), on->stream, t);
 }
 
 const vv_variant variants[] = {

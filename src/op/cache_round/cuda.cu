@@ -19,6 +19,7 @@ __device__ uint32_t peak_of(uint32_t mine) {
 }
 
 __global__ void __launch_bounds__(THREADS) round_fp8(struct vv_round_fp8 a, vv_trouble trouble) {
+    vv_follow();
     size_t row = blockIdx.x, block = (size_t)blockIdx.y * WARPS + threadIdx.x / 32;
     size_t first = block * VV_FP8_BLOCK + threadIdx.x % 32, second = first + 32;
     if (block * VV_FP8_BLOCK >= a.width || !vv_completes(a.window, row, a.ratio)) {
@@ -44,7 +45,7 @@ int launch_fp8(const void *args, const vv_launch *on) {
     auto a = *static_cast<const struct vv_round_fp8 *>(args);
     dim3 grid((unsigned)vv_rows(a.rows), vv_blocks(a.width, (size_t)VV_FP8_BLOCK * WARPS));
     a.window = vv_on_device_as(on, a.window);
-    return vv_start(round_fp8, grid, THREADS, 0, on->stream, a, vv_trouble_of(on));
+    return vv_start_early(round_fp8, grid, THREADS, 0, on->stream, a, vv_trouble_of(on));
 }
 
 __device__ void hadamard(float *x, unsigned width, float unit) {
@@ -65,6 +66,7 @@ __device__ void hadamard(float *x, unsigned width, float unit) {
 
 __global__ void __launch_bounds__(THREADS)
     round_fp4(struct vv_round_fp4 a, float unit, vv_trouble trouble) {
+    vv_follow();
     __shared__ float x[VV_FP4_WIDTH_MAX];
     size_t row = blockIdx.x, head = blockIdx.y;
     unsigned width = (unsigned)a.width, lane = threadIdx.x % 32;
@@ -99,8 +101,8 @@ int launch_fp4(const void *args, const vv_launch *on) {
     auto a = *static_cast<const struct vv_round_fp4 *>(args);
     float unit = (float)(1 / sqrt((double)a.width));
     a.window = vv_on_device_as(on, a.window);
-    return vv_start(round_fp4, dim3((unsigned)vv_rows(a.rows), (unsigned)a.heads), THREADS, 0,
-                    on->stream, a, unit, vv_trouble_of(on));
+    return vv_start_early(round_fp4, dim3((unsigned)vv_rows(a.rows), (unsigned)a.heads), THREADS, 0,
+                          on->stream, a, unit, vv_trouble_of(on));
 }
 
 const vv_variant fp8_variants[] = {

@@ -21,6 +21,7 @@ __device__ bool stays(const vv_window *w, unsigned row, uint32_t ring) {
 /* `crowded`: the window has more rows than the ring. */
 __global__ void __launch_bounds__(THREADS)
     write(struct vv_cache_write a, bool crowded, vv_trouble trouble) {
+    vv_follow();
     unsigned row = blockIdx.x, at = blockIdx.y * THREADS + threadIdx.x;
     int32_t end = a.window->position[row] + 1;
     if (at >= a.to.width || (a.every && end % a.every) ||
@@ -50,8 +51,8 @@ int launch(const void *args, const vv_launch *on) {
     a.from = vv_on_device(on, a.from); /* tokens come from the window */
     a.second = vv_on_device(on, a.second);
     a.window = vv_on_device_as(on, a.window);
-    return vv_start(write, dim3((unsigned)rows, vv_blocks(a.to.width, THREADS)), THREADS, 0,
-                    on->stream, a, a.to.ring > 0 && rows > a.to.ring, vv_trouble_of(on));
+    return vv_start_early(write, dim3((unsigned)rows, vv_blocks(a.to.width, THREADS)), THREADS, 0,
+                          on->stream, a, a.to.ring > 0 && rows > a.to.ring, vv_trouble_of(on));
 }
 
 const vv_variant variants[] = {

@@ -33,6 +33,7 @@ __device__ void rotate(const struct vv_compress_rows *a, float *y, uint64_t posi
 }
 
 __global__ void __launch_bounds__(THREADS) pool(struct vv_compress_rows a, vv_trouble trouble) {
+    vv_follow();
     __shared__ vv_candidate candidate[VV_COMPRESS_MOST];
     auto y = vv_dynamic_shared<float>(), part = y + a.width; /* [width], [segments] */
     size_t row = blockIdx.x;
@@ -72,8 +73,8 @@ int launch(const void *args, const vv_launch *on) {
     auto a = *static_cast<const struct vv_compress_rows *>(args);
     size_t shared = (a.width + vv_segments(a.width)) * sizeof(float);
     a.window = vv_on_device_as(on, a.window);
-    return vv_start(pool, (unsigned)vv_rows(a.rows), THREADS, shared, on->stream, a,
-                    vv_trouble_of(on));
+    return vv_start_early(pool, (unsigned)vv_rows(a.rows), THREADS, shared, on->stream, a,
+                          vv_trouble_of(on));
 }
 
 const vv_variant variants[] = {

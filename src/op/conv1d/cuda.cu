@@ -9,6 +9,7 @@ namespace {
 enum { THREADS = 128 };
 
 __global__ void __launch_bounds__(THREADS) convolve(struct vv_conv1d a) {
+    vv_follow();
     auto tap = vv_dynamic_shared<const float *>(); /* [kernel]; null: before the start */
     size_t row = blockIdx.x, c = (size_t)blockIdx.y * THREADS + threadIdx.x;
     for (size_t m = threadIdx.x; m < a.kernel; m += THREADS) {
@@ -30,7 +31,7 @@ int launch(const void *args, const vv_launch *on) {
     auto a = *static_cast<const struct vv_conv1d *>(args);
     dim3 grid((unsigned)vv_rows(a.rows), vv_blocks(a.channels, THREADS));
     a.window = vv_on_device_as(on, a.window);
-    return vv_start(convolve, grid, THREADS, a.kernel * sizeof(const float *), on->stream, a);
+    return vv_start_early(convolve, grid, THREADS, a.kernel * sizeof(const float *), on->stream, a);
 }
 
 const vv_variant variants[] = {

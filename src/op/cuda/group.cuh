@@ -109,6 +109,7 @@ template <bool SUPER_, bool OFFSET_, int BIAS_, int VALUES_> struct form {
     static constexpr bool SUPER = SUPER_, OFFSET = OFFSET_;
     static constexpr int BIAS = BIAS_, VALUES = VALUES_; /* values a block */
     static constexpr bool TWO_STEPS = false;             /* a float scale for each 16 values */
+    static constexpr bool SUB16 = false;                 /* a sub-scale for each 16 values */
 };
 
 template <int TYPE> struct of;
@@ -270,6 +271,7 @@ VV_CODES void two_bits32(const uint8_t *q, int j, vv_group &g) {
 }
 
 template <> struct of<VV_TYPE_Q2_K> : form<true, true, 0, 256> {
+    static constexpr bool SUB16 = true;
     VV_CODES void unpack(const uint8_t *q, const uint8_t *h, int k, vv_group &g) {
         two_bits32(q + 32 * (k / 4), k % 4, g);
         for (int l = 0; l < 2; l++) {
@@ -283,6 +285,7 @@ template <> struct of<VV_TYPE_Q2_K> : form<true, true, 0, 256> {
 };
 
 template <> struct of<VV_TYPE_Q3_K> : form<true, false, 4, 256> {
+    static constexpr bool SUB16 = true;
     VV_CODES void unpack(const uint8_t *q, const uint8_t *h, int k, vv_group &g) {
         int part = k / 4, j = k % 4;
         two_bits32(q + 32 + 32 * part, j, g);
@@ -351,6 +354,7 @@ template <> struct of<VV_TYPE_Q5_K> : form<true, true, 0, 256> {
 };
 
 template <> struct of<VV_TYPE_Q6_K> : form<true, false, 32, 256> {
+    static constexpr bool SUB16 = true;
     VV_CODES void unpack(const uint8_t *q, const uint8_t *h, int k, vv_group &g) {
         int part = k / 4, j = k % 4;
         nibbles32(q + 64 * part + 32 * (j % 2), j / 2, g);
@@ -399,6 +403,7 @@ template <> struct of<VV_TYPE_IQ2_XXS> : form<true, false, 0, 256> {
 };
 
 template <> struct of<VV_TYPE_IQ2_XS> : form<true, false, 0, 256> {
+    static constexpr bool SUB16 = true;
     VV_CODES void unpack(const uint8_t *q, const uint8_t *h, int k, vv_group &g) {
         uint2 at = load8(q + 8 * k);
         for (int r = 0; r < 2; r++) {
@@ -413,6 +418,7 @@ template <> struct of<VV_TYPE_IQ2_XS> : form<true, false, 0, 256> {
 };
 
 template <> struct of<VV_TYPE_IQ2_S> : form<true, false, 0, 256> {
+    static constexpr bool SUB16 = true;
     VV_CODES void unpack(const uint8_t *q, const uint8_t *h, int k, vv_group &g) {
         uint32_t high = h[2 + k];
         for (int r = 0; r < 4; r++, high >>= 2) {
@@ -482,6 +488,7 @@ template <> struct of<VV_TYPE_IQ1_S> : form<true, false, 0, 256> {
 };
 
 template <> struct of<VV_TYPE_IQ1_M> : form<true, false, 0, 256> {
+    static constexpr bool SUB16 = true;
     VV_CODES void unpack(const uint8_t *q, const uint8_t *h, int k, vv_group &g) {
         uint32_t d = 0;
         for (int i = 0; i < 4; i++) {

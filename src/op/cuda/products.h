@@ -10,6 +10,13 @@
 #include "quant/weight.h"
 #include <stdint.h>
 
+/*
+ * How a job is done; all ways give the same bits. One row of activations after another; up to eight
+ * by matrix units, a warp's 16 weight rows at a time; tiles of 128 weight rows and 32 or 64 rows of
+ * activations. Float weights have the first, eight rows at once, and one tile.
+ */
+enum vv_product_way { VV_BY_RULE, VV_ONE_BY_ONE, VV_A_FEW, VV_TILES_OF_32, VV_TILES_OF_64 };
+
 /* Formats whose rows are floats, of which a job may have a second part. */
 static inline bool vv_is_float_type(int type) {
     return type == VV_TYPE_F32 || type == VV_TYPE_F16 || type == VV_TYPE_BF16;
@@ -43,6 +50,7 @@ struct vv_product_part {
 };
 
 struct vv_product_job {
+    enum vv_product_way way;
     struct vv_planes x;
     struct vv_product_part part[2]; /* the second is of a float format, in the same launch */
     unsigned parts;
@@ -54,6 +62,7 @@ struct vv_product_job {
     /* Experts: rows of x and of `to` are pairs of the active experts; or NULL. */
     const int32_t *active, *begin, *pair;
     unsigned slices_most; /* active experts at most */
+    unsigned rows_most;   /* rows that an expert can have at most */
     unsigned used;        /* x's row is pair / used */
     struct {
         unsigned long long *status;
@@ -63,6 +72,9 @@ struct vv_product_job {
 
 /* Queues the job. Returns VV_OK or VV_ERROR_DEVICE. */
 int vv_cuda_products(const struct vv_product_job *job, const struct vv_launch *on);
+
+/* Whether a way other than the rule's can be taken with rows of that width. */
+bool vv_cuda_way_fits(enum vv_product_way way, size_t width);
 
 /* A weight as a part of a job: data, scale, rows. */
 void vv_cuda_part(struct vv_product_part *part, const struct vv_weight *weight);

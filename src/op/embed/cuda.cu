@@ -10,6 +10,7 @@ enum { THREADS = 128 };
 
 __global__ void __launch_bounds__(THREADS)
     embed(vv_table t, const int32_t *token, float *x, size_t streams, vv_trouble trouble) {
+    vv_follow();
     size_t row = blockIdx.x;
     unsigned i = blockIdx.y * THREADS + threadIdx.x;
     int32_t id = token[row];
@@ -28,10 +29,11 @@ __global__ void __launch_bounds__(THREADS)
 
 int launch(const void *args, const vv_launch *on) {
     auto a = static_cast<const struct vv_embed *>(args);
-    return vv_start(embed, dim3((unsigned)vv_rows(a->rows), vv_blocks(a->table->width, THREADS)),
-                    THREADS, 0, on->stream, vv_table_of(a->table),
-                    vv_on_device_as(on, static_cast<const int32_t *>(a->window->token)), a->x,
-                    a->streams, vv_trouble_of(on));
+    return vv_start_early(embed,
+                          dim3((unsigned)vv_rows(a->rows), vv_blocks(a->table->width, THREADS)),
+                          THREADS, 0, on->stream, vv_table_of(a->table),
+                          vv_on_device_as(on, static_cast<const int32_t *>(a->window->token)), a->x,
+                          a->streams, vv_trouble_of(on));
 }
 
 const vv_variant variants[] = {

@@ -41,6 +41,7 @@ vv_product_job up_job(const struct vv_expert_up *a) {
     job.pair = a->pair;
     job.used = (unsigned)a->used;
     job.slices_most = least(a->gate->slices, rows * a->used);
+    job.rows_most = (unsigned)rows;
     job.limit = a->limit;
     job.row_weight = a->weight;
     job.parts = 1;
@@ -55,9 +56,10 @@ bool fits_together(const void *args) {
     return a->gate->type == a->up->type;
 }
 
-int launch_up(const void *args, const vv_launch *on) {
+template <vv_product_way WAY> int launch_up(const void *args, const vv_launch *on) {
     auto a = static_cast<const struct vv_expert_up *>(args);
     vv_product_job job = up_job(a);
+    job.way = WAY;
     job.part[0].matrices = 2;
     job.part[0].end = VV_END_SWIGLU;
     job.part[0].to = a->h;
@@ -74,6 +76,7 @@ size_t apart_scratch(const void *args, const vv_launch *) {
 
 __global__ void __launch_bounds__(THREADS)
     join(struct vv_expert_up a, const float *gate, const float *up, size_t n) {
+    vv_follow();
     size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x;
     if (i >= n) {
         return;
@@ -95,17 +98,18 @@ int launch_up_apart(const void *args, const vv_launch *on) {
     point_at(&job.part[0], 0, a->up, a->up_row);
     code = code == VV_OK ? vv_cuda_products(&job, on) : code;
     return code == VV_OK
-               ? vv_start(join, vv_blocks(n, THREADS), THREADS, 0, on->stream, *a,
-                          static_cast<const float *>(gate), static_cast<const float *>(up), n)
+               ? vv_start_early(join, vv_blocks(n, THREADS), THREADS, 0, on->stream, *a,
+                                static_cast<const float *>(gate), static_cast<const float *>(up), n)
                : code;
 }
 
 /* ---- down ---- */
 
-int launch_down(const void *args, const vv_launch *on) {
+template <vv_product_way WAY> int launch_down(const void *args, const vv_launch *on) {
     auto a = static_cast<const struct vv_expert_down *>(args);
     size_t pairs = vv_rows(a->rows) * a->used;
     vv_product_job job = {};
+    job.way = WAY;
     job.x = a->h;
     job.rows = (unsigned)pairs;
     job.active = a->active;
@@ -113,6 +117,7 @@ int launch_down(const void *args, const vv_launch *on) {
     job.pair = a->pair;
     job.used = 1; /* a pair has a row of its own */
     job.slices_most = least(a->down->slices, pairs);
+    job.rows_most = (unsigned)vv_rows(a->rows);
     job.parts = 1;
     job.part[0].outputs = (unsigned)a->width;
     job.part[0].matrices = 1;
@@ -126,6 +131,7 @@ int launch_down(const void *args, const vv_launch *on) {
 /* ---- sum ---- */
 
 __global__ void __launch_bounds__(THREADS) add(struct vv_expert_sum a, size_t n) {
+    vv_follow();
     size_t at = (size_t)blockIdx.x * THREADS + threadIdx.x;
     if (at >= n) {
         return;
@@ -143,19 +149,45 @@ __global__ void __launch_bounds__(THREADS) add(struct vv_expert_sum a, size_t n)
 int launch_sum(const void *args, const vv_launch *on) {
     auto a = static_cast<const struct vv_expert_sum *>(args);
     size_t n = vv_rows(a->rows) * a->width;
-    return vv_start(add, vv_blocks(n, THREADS), THREADS, 0, on->stream, *a, n);
+    return vv_start_early(add, vv_blocks(n, THREADS), THREADS, 0, on->stream, *a, n);
 }
 
+/* Ways other than the rule's, each for the numbers of rows where it may be the best. */
+template <vv_product_way WAY> bool fits_rows(size_t rows, const vv_planes &x) {
+    size_t least = WAY == VV_ONE_BY_ONE || WAY == VV_A_FEW ? 1 : 2;
+    size_t most = WAY == VV_ONE_BY_ONE ? 8 : SIZE_MAX;
+    return rows >= least && rows <= most && !x.float_only && vv_cuda_way_fits(WAY, x.width);
+}
+template <vv_product_way WAY> bool fits_up(const void *args) {
+    auto a = static_cast<const struct vv_expert_up *>(args);
+    return fits_together(args) && fits_rows<WAY>(vv_rows(a->rows), a->u);
+}
+template <vv_product_way WAY> bool fits_down(const void *args) {
+    auto a = static_cast<const struct vv_expert_down *>(args);
+    return fits_rows<WAY>(vv_rows(a->rows), a->h);
+}
+
+#define VV_WAY(operation, name, way)                                                               \
+    {                                                                                              \
+        "expert_" #operation "/cuda_" name, VV_CUDA_ANY, true, fits_##operation<way>,              \
+            &vv_layout_split, nullptr, launch_##operation<way>, nullptr                            \
+    }
+#define VV_WAYS(operation)                                                                         \
+    VV_WAY(operation, "one", VV_ONE_BY_ONE), VV_WAY(operation, "few", VV_A_FEW),                   \
+        VV_WAY(operation, "tile_32", VV_TILES_OF_32), VV_WAY(operation, "tile_64", VV_TILES_OF_64)
+
 const vv_variant up_variants[] = {
+    VV_WAYS(up),
     {"expert_up/cuda_apart", VV_CUDA_ANY, true, nullptr, &vv_layout_split, nullptr, launch_up_apart,
      apart_scratch},
-    {"expert_up/cuda", VV_CUDA_ANY, true, fits_together, &vv_layout_split, nullptr, launch_up,
-     nullptr},
+    {"expert_up/cuda", VV_CUDA_ANY, true, fits_together, &vv_layout_split, nullptr,
+     launch_up<VV_BY_RULE>, nullptr},
     {},
 };
 const vv_variant down_variants[] = {
-    {"expert_down/cuda", VV_CUDA_ANY, true, nullptr, &vv_layout_split, nullptr, launch_down,
-     nullptr},
+    VV_WAYS(down),
+    {"expert_down/cuda", VV_CUDA_ANY, true, nullptr, &vv_layout_split, nullptr,
+     launch_down<VV_BY_RULE>, nullptr},
     {},
 };
 const vv_variant sum_variants[] = {

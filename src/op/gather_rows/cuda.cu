@@ -12,6 +12,7 @@ template <class T>
 __global__ void __launch_bounds__(THREADS)
     gather(const T *from, T *to, size_t width, const int32_t *index, size_t from_rows,
            vv_trouble trouble) {
+    vv_follow();
     size_t row = blockIdx.x, at = (size_t)blockIdx.y * THREADS + threadIdx.x;
     size_t source = index ? (size_t)index[row] : row; /* below 0: beyond any row */
     if (source >= from_rows) {
@@ -24,9 +25,9 @@ __global__ void __launch_bounds__(THREADS)
 template <class T> int launch_as(const struct vv_gather_rows *a, const vv_launch *on) {
     size_t width = a->row_bytes / sizeof(T);
     dim3 grid((unsigned)vv_rows(a->rows), vv_blocks(width, THREADS));
-    return vv_start(gather<T>, grid, THREADS, 0, on->stream, static_cast<const T *>(a->from),
-                    static_cast<T *>(a->to), width, vv_on_device_as(on, a->index),
-                    vv_rows(a->from_rows), vv_trouble_of(on));
+    return vv_start_early(gather<T>, grid, THREADS, 0, on->stream, static_cast<const T *>(a->from),
+                          static_cast<T *>(a->to), width, vv_on_device_as(on, a->index),
+                          vv_rows(a->from_rows), vv_trouble_of(on));
 }
 
 int launch(const void *args, const vv_launch *on) {

@@ -53,15 +53,15 @@ template <int C, int SEGMENTS> int launch_many(const task &t, const vv_launch *o
     dim3 prepare(vv_blocks(rows, PREPARED_ROWS), (unsigned)(a.key_heads + pieces + 1));
     dim3 scanned((unsigned)(a.value_heads * ((a.value_dim + block - 1) / block)),
                  (unsigned)t.sequences);
-    int code = vv_start((prepare_rows<SEGMENTS>), prepare, 32 * PREPARED_ROWS,
-                        PREPARED_ROWS * a.kernel * sizeof(void *), on->stream, t, p);
+    int code = vv_start_early((prepare_rows<SEGMENTS>), prepare, 32 * PREPARED_ROWS,
+                              PREPARED_ROWS * a.kernel * sizeof(void *), on->stream, t, p);
     if (code == VV_OK) {
-        code = vv_start((scan<C, SEGMENTS>), scanned, 32 * SCAN_WARPS,
-                        SCAN_STAGES * sizeof(scan_stage<C, SEGMENTS>), on->stream, t, p);
+        code = vv_start_early((scan<C, SEGMENTS>), scanned, 32 * SCAN_WARPS,
+                              SCAN_STAGES * sizeof(scan_stage<C, SEGMENTS>), on->stream, t, p);
     }
     if (code == VV_OK && a.mode != VV_GDN_COMMIT) {
-        code = vv_start(norm_and_gate, vv_blocks(rows * a.value_heads, FINISHED_HALVES),
-                        FINISHED_HALVES * VV_LANES, 0, on->stream, t);
+        code = vv_start_early(norm_and_gate, vv_blocks(rows * a.value_heads, FINISHED_HALVES),
+                              FINISHED_HALVES * VV_LANES, 0, on->stream, t);
     }
     return code;
 }
@@ -82,8 +82,8 @@ int launch(const void *args, const vv_launch *on) {
     }
     task t = task_of(a, on);
     if (few(a)) {
-        return vv_start(few_rows, (unsigned)((size_t)t.sequences * a.value_heads), FEW_THREADS,
-                        sizeof(few_shared), on->stream, t);
+        return vv_start_early(few_rows, (unsigned)((size_t)t.sequences * a.value_heads),
+                              FEW_THREADS, sizeof(few_shared), on->stream, t);
     }
     return a.key_dim <= VV_SEGMENT ? launch_many<2, 1>(t, on) : launch_many<2, 2>(t, on);
 }

@@ -128,6 +128,7 @@ __device__ void finish_rows(const task &t, int32_t n, size_t head, const few_sha
 }
 
 __global__ void __launch_bounds__(FEW_THREADS) few_rows(task t) {
+    vv_follow();
     few_shared *m = vv_dynamic_shared<few_shared>();
     size_t head = blockIdx.x % t.a.value_heads;
     stretch s = stretch_of(t, (int32_t)(blockIdx.x / t.a.value_heads));

@@ -95,6 +95,7 @@ __device__ void prepare_values(const task &t, const prepared &p, const float *co
  * gates. */
 template <int SEGMENTS>
 __global__ void __launch_bounds__(32 * PREPARED_ROWS) prepare_rows(task t, prepared p) {
+    vv_follow();
     const float **taps = vv_dynamic_shared<const float *>(); /* [PREPARED_ROWS][kernel] */
     int32_t n = (int32_t)(blockIdx.x * PREPARED_ROWS + threadIdx.x / 32);
     if (n >= t.rows) {
@@ -181,6 +182,7 @@ __device__ void scan_rows(const task &t, columns<C, SEGMENTS> &x,
 /* Blocks: columns of a head; heads; in the grid's second dimension sequences. */
 template <int C, int SEGMENTS>
 __global__ void __launch_bounds__(32 * SCAN_WARPS) scan(task t, prepared p) {
+    vv_follow();
     const size_t block = SCAN_WARPS * GROUPS * C;
     auto *stage = vv_dynamic_shared<scan_stage<C, SEGMENTS>>();
     size_t tiles = (t.a.value_dim + block - 1) / block;
@@ -215,6 +217,7 @@ __global__ void __launch_bounds__(32 * SCAN_WARPS) scan(task t, prepared p) {
 
 /* A half warp a row and head. */
 __global__ void __launch_bounds__(FINISHED_HALVES *VV_LANES) norm_and_gate(task t) {
+    vv_follow();
     size_t values = t.a.value_dim, all = (size_t)t.rows * t.a.value_heads;
     size_t mine = (size_t)blockIdx.x * FINISHED_HALVES + threadIdx.x / VV_LANES;
     bool here = mine < all;

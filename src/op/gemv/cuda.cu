@@ -1,4 +1,4 @@
-/* One weight; the kernels are those of quant/cuda. */
+/* One weight; the kernels are those of op/cuda/products*. */
 #include "op/cuda/kernel.cuh"
 VV_C_BEGIN
 #include "op/gemv/contract.h"
@@ -6,9 +6,12 @@ VV_C_BEGIN
 VV_C_END
 #include "op/cuda/products.h"
 
-static int launch(const void *args, const vv_launch *on) {
+namespace {
+
+template <vv_product_way WAY> int launch(const void *args, const vv_launch *on) {
     auto a = static_cast<const struct vv_gemv *>(args);
     vv_product_job job = {};
+    job.way = WAY;
     job.x = a->x;
     job.rows = (unsigned)vv_rows(a->rows);
     job.parts = 1;
@@ -19,9 +22,27 @@ static int launch(const void *args, const vv_launch *on) {
     return vv_cuda_products(&job, on);
 }
 
-static const vv_variant variants[] = {
-    {"gemv/cuda", VV_CUDA_ANY, true, nullptr, &vv_layout_split, nullptr, launch, nullptr},
+/* Ways other than the rule's, each for the numbers of rows where it may be the best. */
+template <vv_product_way WAY> bool fits(const void *args) {
+    auto a = static_cast<const struct vv_gemv *>(args);
+    size_t rows = vv_rows(a->rows), least = WAY == VV_ONE_BY_ONE || WAY == VV_A_FEW ? 1 : 2;
+    size_t most = WAY == VV_ONE_BY_ONE ? 8 : WAY == VV_A_FEW ? 32 : SIZE_MAX;
+    return rows >= least && rows <= most && !a->x.float_only && vv_cuda_way_fits(WAY, a->x.width);
+}
+
+#define VV_GEMV(name, way)                                                                         \
+    { name, VV_CUDA_ANY, true, fits<way>, &vv_layout_split, nullptr, launch<way>, nullptr }
+
+const vv_variant variants[] = {
+    VV_GEMV("gemv/cuda_one", VV_ONE_BY_ONE),
+    VV_GEMV("gemv/cuda_few", VV_A_FEW),
+    VV_GEMV("gemv/cuda_tile_32", VV_TILES_OF_32),
+    VV_GEMV("gemv/cuda_tile_64", VV_TILES_OF_64),
+    {"gemv/cuda", VV_CUDA_ANY, true, nullptr, &vv_layout_split, nullptr, launch<VV_BY_RULE>,
+     nullptr},
     {},
 };
+
+} // namespace
 
 extern const vv_more_variants vv_cuda_folder_gemv[] = {{"gemv", variants}, {}};

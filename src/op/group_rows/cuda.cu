@@ -9,6 +9,7 @@ namespace {
 enum { THREADS = 256 };
 
 __global__ void __launch_bounds__(THREADS) list(struct vv_group_rows a, unsigned rows) {
+    vv_follow();
     unsigned r = blockIdx.x * THREADS + threadIdx.x, g = blockIdx.y;
     unsigned groups = (unsigned)a.groups;
     if (r < rows) {
@@ -27,8 +28,8 @@ __global__ void __launch_bounds__(THREADS) list(struct vv_group_rows a, unsigned
 int launch(const void *args, const vv_launch *on) {
     auto a = static_cast<const struct vv_group_rows *>(args);
     unsigned rows = (unsigned)vv_rows(a->rows), blocks = vv_blocks(rows, THREADS);
-    return vv_start(list, dim3(blocks > 0 ? blocks : 1, (unsigned)a->groups), THREADS, 0,
-                    on->stream, *a, rows);
+    return vv_start_early(list, dim3(blocks > 0 ? blocks : 1, (unsigned)a->groups), THREADS, 0,
+                          on->stream, *a, rows);
 }
 
 const vv_variant variants[] = {

@@ -58,6 +58,7 @@ __device__ int select_best(const struct vv_hash_route *a, size_t row, uint32_t *
 
 __global__ void __launch_bounds__(32 * WARPS)
     route(struct vv_hash_route a, size_t rows, vv_trouble trouble) {
+    vv_follow();
     size_t row = (size_t)blockIdx.x * WARPS + threadIdx.x / 32;
     unsigned lane = threadIdx.x % 32, used = (unsigned)a.used;
     if (row >= rows) {
@@ -100,8 +101,8 @@ int launch(const void *args, const vv_launch *on) {
     auto a = *static_cast<const struct vv_hash_route *>(args);
     size_t rows = vv_rows(a.rows);
     a.window = vv_on_device_as(on, a.window);
-    return vv_start(route, vv_blocks(rows, WARPS), 32 * WARPS, shared_of(&a), on->stream, a, rows,
-                    vv_trouble_of(on));
+    return vv_start_early(route, vv_blocks(rows, WARPS), 32 * WARPS, shared_of(&a), on->stream, a,
+                          rows, vv_trouble_of(on));
 }
 
 const vv_variant variants[] = {

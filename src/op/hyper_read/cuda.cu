@@ -16,6 +16,7 @@ enum { THREADS = 512 };
 
 /* x stays in shared memory between the write and the norm. */
 __global__ void __launch_bounds__(THREADS) norm(struct vv_hyper_norm a, vv_trouble trouble) {
+    vv_follow();
     float *part = vv_dynamic_shared<float>(), *kept = part + vv_segments(a.width);
     size_t stream = blockIdx.x, row = stream / a.streams, s = stream % a.streams;
     float *x = a.x + stream * a.width;
@@ -44,7 +45,7 @@ int launch_norm(const void *args, const vv_launch *on) {
     auto a = *static_cast<const struct vv_hyper_norm *>(args);
     unsigned blocks = (unsigned)(vv_rows(a.rows) * a.streams);
     size_t shared = (vv_segments(a.width) + a.width) * sizeof(float);
-    return vv_start(norm, blocks, THREADS, shared, on->stream, a, vv_trouble_of(on));
+    return vv_start_early(norm, blocks, THREADS, shared, on->stream, a, vv_trouble_of(on));
 }
 
 /* ---- down ---- */

@@ -9,6 +9,7 @@ namespace {
 enum { THREADS = 256 };
 
 __global__ void __launch_bounds__(THREADS) write(struct vv_hyper_write a) {
+    vv_follow();
     size_t stream = blockIdx.x, i = (size_t)blockIdx.y * THREADS + threadIdx.x;
     if (i < a.width) {
         float *x = a.x + stream * a.width + i;
@@ -19,7 +20,7 @@ __global__ void __launch_bounds__(THREADS) write(struct vv_hyper_write a) {
 int launch(const void *args, const vv_launch *on) {
     auto a = static_cast<const struct vv_hyper_write *>(args);
     dim3 grid((unsigned)(vv_rows(a->rows) * a->streams), vv_blocks(a->width, THREADS));
-    return vv_start(write, grid, THREADS, 0, on->stream, *a);
+    return vv_start_early(write, grid, THREADS, 0, on->stream, *a);
 }
 
 const vv_variant variants[] = {

@@ -26,6 +26,7 @@ __device__ const float *raw_key(const struct vv_index_pool &a, int32_t row, int3
 
 __global__ void __launch_bounds__(THREADS)
     pool(struct vv_index_pool a, rows w, vv_trouble trouble) {
+    vv_follow();
     const float **key = vv_dynamic_shared<const float *>(); /* [ratio] oldest first */
     float *y = reinterpret_cast<float *>(key + a.ratio), *part = y + a.width;
     int32_t position = w.position[blockIdx.x], ratio = (int32_t)a.ratio;
@@ -79,8 +80,8 @@ int launch(const void *args, const vv_launch *on) {
     rows w = {vv_on_device_as(on, a.window->position), vv_on_device_as(on, a.window->slot),
               vv_on_device_as(on, a.window->before)};
     size_t shared = a.ratio * sizeof(float *) + (a.width + vv_segments(a.width)) * sizeof(float);
-    return vv_start(pool, (unsigned)vv_rows(a.rows), THREADS, shared, on->stream, a, w,
-                    vv_trouble_of(on));
+    return vv_start_early(pool, (unsigned)vv_rows(a.rows), THREADS, shared, on->stream, a, w,
+                          vv_trouble_of(on));
 }
 
 const vv_variant variants[] = {

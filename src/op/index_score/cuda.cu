@@ -24,7 +24,7 @@ size_t most_of(const struct vv_index_score &a, const vv_launch *on) {
 
 template <arithmetic A> int launch_plain(const struct vv_index_score &a, const vv_launch *on) {
     dim3 blocks(vv_blocks(most_of(a, on), PLAIN_HALVES), (unsigned)vv_rows(a.rows));
-    return vv_start(plain<A>, blocks, PLAIN_THREADS, 0, on->stream, task_of(a, on));
+    return vv_start_early(plain<A>, blocks, PLAIN_THREADS, 0, on->stream, task_of(a, on));
 }
 
 template <arithmetic A> int launch_floats(const void *args, const vv_launch *on) {
@@ -36,8 +36,8 @@ template <arithmetic A> int launch_floats(const void *args, const vv_launch *on)
         return launch_plain<A>(a, on);
     }
     dim3 blocks(vv_blocks(most_of(a, on), TILE_KEYS), vv_blocks(vv_rows(a.rows), TILE_ROWS));
-    return vv_start(tiles<A>, blocks, TILE_THREADS, TILE_KEYS * KEY_ROW * sizeof(float), on->stream,
-                    task_of(a, on));
+    return vv_start_early(tiles<A>, blocks, TILE_THREADS, TILE_KEYS * KEY_ROW * sizeof(float),
+                          on->stream, task_of(a, on));
 }
 
 int launch_integers(const void *args, const vv_launch *on) {
@@ -50,7 +50,7 @@ int launch_integers(const void *args, const vv_launch *on) {
         return launch_plain<INTEGERS>(a, on);
     }
     dim3 blocks(vv_blocks(most_of(a, on), CODED_KEYS), vv_blocks(vv_rows(a.rows), CODED_ROWS));
-    return vv_start(codes, blocks, CODED_THREADS, shared, on->stream, task_of(a, on));
+    return vv_start_early(codes, blocks, CODED_THREADS, shared, on->stream, task_of(a, on));
 }
 
 const vv_variant float_variants[] = {

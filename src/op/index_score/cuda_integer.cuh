@@ -66,6 +66,7 @@ __device__ float coded_dot(const coded &q, const coded &key, unsigned blocks) {
 
 /* Blocks: of keys; rows. */
 __global__ void __launch_bounds__(CODED_THREADS) codes(task t) {
+    vv_follow();
     coded *q = vv_dynamic_shared<coded>(); /* [heads] */
     coded key[CODED_EACH];
     unsigned coded_blocks = (unsigned)t.a.width / CODES;

@@ -36,6 +36,7 @@ __device__ float plain_dot<INTEGERS>(const task &t, const uint8_t *q, const uint
 
 /* Blocks: of keys; rows. */
 template <arithmetic A> __global__ void __launch_bounds__(PLAIN_THREADS) plain(task t) {
+    vv_follow();
     size_t row = blockIdx.y, block = blockIdx.x * PLAIN_HALVES + threadIdx.x / VV_LANES;
     uint32_t blocks = blocks_of(t, row);
     if (blockIdx.x * PLAIN_HALVES >= blocks) {

@@ -9,6 +9,7 @@ namespace {
 enum { THREADS = 256 };
 
 __global__ void __launch_bounds__(THREADS) join(struct vv_mtp_join a) {
+    vv_follow();
     size_t stream = blockIdx.x, i = (size_t)blockIdx.y * THREADS + threadIdx.x;
     if (i < 2 * a.width) {
         a.y[stream * 2 * a.width + i] = i < a.width ? a.e[stream / a.streams * a.width + i]
@@ -19,7 +20,7 @@ __global__ void __launch_bounds__(THREADS) join(struct vv_mtp_join a) {
 int launch(const void *args, const vv_launch *on) {
     auto a = static_cast<const struct vv_mtp_join *>(args);
     dim3 grid((unsigned)(vv_rows(a->rows) * a->streams), vv_blocks(2 * a->width, THREADS));
-    return vv_start(join, grid, THREADS, 0, on->stream, *a);
+    return vv_start_early(join, grid, THREADS, 0, on->stream, *a);
 }
 
 const vv_variant variants[] = {

@@ -9,6 +9,7 @@ namespace {
 enum { THREADS = 256 };
 
 __global__ void __launch_bounds__(THREADS) add(struct vv_mtp_sum a) {
+    vv_follow();
     size_t stream = blockIdx.x, i = (size_t)blockIdx.y * THREADS + threadIdx.x;
     if (i < a.width) {
         a.x[stream * a.width + i] += a.e[stream / a.streams * a.width + i];
@@ -18,7 +19,7 @@ __global__ void __launch_bounds__(THREADS) add(struct vv_mtp_sum a) {
 int launch(const void *args, const vv_launch *on) {
     auto a = static_cast<const struct vv_mtp_sum *>(args);
     dim3 grid((unsigned)(vv_rows(a->rows) * a->streams), vv_blocks(a->width, THREADS));
-    return vv_start(add, grid, THREADS, 0, on->stream, *a);
+    return vv_start_early(add, grid, THREADS, 0, on->stream, *a);
 }
 
 const vv_variant variants[] = {

@@ -9,6 +9,7 @@ namespace {
 enum { THREADS = 256 };
 
 __global__ void __launch_bounds__(THREADS) copy(struct vv_mtp_wide a) {
+    vv_follow();
     size_t row = blockIdx.x, i = (size_t)blockIdx.y * THREADS + threadIdx.x;
     if (i >= a.width) {
         return;
@@ -24,8 +25,8 @@ __global__ void __launch_bounds__(THREADS) copy(struct vv_mtp_wide a) {
 int launch(const void *args, const vv_launch *on) {
     auto a = *static_cast<const struct vv_mtp_wide *>(args);
     a.window = vv_on_device_as(on, a.window);
-    return vv_start(copy, dim3((unsigned)vv_rows(a.rows), vv_blocks(a.width, THREADS)), THREADS, 0,
-                    on->stream, a);
+    return vv_start_early(copy, dim3((unsigned)vv_rows(a.rows), vv_blocks(a.width, THREADS)),
+                          THREADS, 0, on->stream, a);
 }
 
 const vv_variant variants[] = {

@@ -40,6 +40,7 @@ __device__ uint64_t hash_of(const struct vv_ngram_embed *a, size_t row, size_t t
 
 __global__ void __launch_bounds__(THREADS)
     embed(struct vv_ngram_embed a, vv_table t, vv_trouble trouble) {
+    vv_follow();
     size_t row = blockIdx.x, head = blockIdx.y, at = row * gridDim.y + head;
     uint64_t vocab = a.vocab[head], offset = a.offset[head];
     uint64_t within = vocab > 0 ? hash_of(&a, row, head / a.heads_per + 2) % vocab : 0;
@@ -59,8 +60,8 @@ int launch(const void *args, const vv_launch *on) {
     auto a = *static_cast<const struct vv_ngram_embed *>(args);
     dim3 grid((unsigned)vv_rows(a.rows), (unsigned)((a.order - 1) * a.heads_per));
     a.window = vv_on_device_as(on, a.window);
-    return vv_start(embed, grid, THREADS, 0, on->stream, a, vv_table_of(a.table),
-                    vv_trouble_of(on));
+    return vv_start_early(embed, grid, THREADS, 0, on->stream, a, vv_table_of(a.table),
+                          vv_trouble_of(on));
 }
 
 const vv_variant variants[] = {

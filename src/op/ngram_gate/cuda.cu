@@ -14,6 +14,7 @@ __device__ float signed_root(float d) {
 }
 
 __global__ void __launch_bounds__(THREADS) gate(struct vv_ngram_gate a, vv_trouble trouble) {
+    vv_follow();
     size_t stream = blockIdx.x;
     const float *k = a.k + stream * a.width, *q = a.q + stream * a.width;
     const float *v = a.v + stream / a.streams * a.width;
@@ -31,8 +32,8 @@ __global__ void __launch_bounds__(THREADS) gate(struct vv_ngram_gate a, vv_troub
 
 int launch(const void *args, const vv_launch *on) {
     auto a = static_cast<const struct vv_ngram_gate *>(args);
-    return vv_start(gate, (unsigned)(vv_rows(a->rows) * a->streams), THREADS,
-                    vv_segments(a->width) * sizeof(float), on->stream, *a, vv_trouble_of(on));
+    return vv_start_early(gate, (unsigned)(vv_rows(a->rows) * a->streams), THREADS,
+                          vv_segments(a->width) * sizeof(float), on->stream, *a, vv_trouble_of(on));
 }
 
 const vv_variant variants[] = {

@@ -47,6 +47,7 @@ __device__ void store(const int *q, int8_t *to, int16_t *sum16, bool here) {
 }
 
 __global__ void __launch_bounds__(32 * WARPS) planes(vv_planes p, size_t rows, vv_trouble trouble) {
+    vv_follow();
     size_t segments = vv_plane_scales(p.width, VV_COARSE_UNIT);
     size_t unit = (size_t)blockIdx.x * WARPS + threadIdx.x / 32;
     if (unit >= rows * segments) {
@@ -96,8 +97,8 @@ int launch(const void *args, const vv_launch *on) {
     auto a = static_cast<const struct vv_quantize_rows *>(args);
     size_t rows = vv_rows(a->rows);
     size_t units = rows * vv_plane_scales(a->planes.width, VV_COARSE_UNIT);
-    return vv_start(planes, vv_blocks(units, WARPS), 32 * WARPS, 0, on->stream, a->planes, rows,
-                    vv_trouble_of(on));
+    return vv_start_early(planes, vv_blocks(units, WARPS), 32 * WARPS, 0, on->stream, a->planes,
+                          rows, vv_trouble_of(on));
 }
 
 const vv_variant variants[] = {

@@ -9,6 +9,7 @@ namespace {
 enum { THREADS = 256 };
 
 __global__ void __launch_bounds__(THREADS) norm(struct vv_rms_norm a, vv_trouble trouble) {
+    vv_follow();
     float *part = vv_dynamic_shared<float>();
     size_t row = blockIdx.x / a.groups, group = blockIdx.x % a.groups;
     const float *x = a.x + row * a.x_row + group * a.x_group;
@@ -29,8 +30,8 @@ __global__ void __launch_bounds__(THREADS) norm(struct vv_rms_norm a, vv_trouble
 int launch(const void *args, const vv_launch *on) {
     auto a = *static_cast<const struct vv_rms_norm *>(args);
     unsigned blocks = (unsigned)(vv_rows(a.rows) * a.groups);
-    return vv_start(norm, blocks, THREADS, vv_segments(a.width) * sizeof(float), on->stream, a,
-                    vv_trouble_of(on));
+    return vv_start_early(norm, blocks, THREADS, vv_segments(a.width) * sizeof(float), on->stream,
+                          a, vv_trouble_of(on));
 }
 
 const vv_variant variants[] = {

@@ -9,6 +9,7 @@ namespace {
 enum { THREADS = 128 };
 
 __global__ void __launch_bounds__(THREADS) rotate(struct vv_rope a, const int32_t *position) {
+    vv_follow();
     unsigned row = blockIdx.x, at = blockIdx.y * THREADS + threadIdx.x;
     unsigned half = (unsigned)(a.dims / 2), head = at / half, i = at % half;
     if (head >= a.heads) {
@@ -24,8 +25,8 @@ __global__ void __launch_bounds__(THREADS) rotate(struct vv_rope a, const int32_
 int launch(const void *args, const vv_launch *on) {
     auto a = static_cast<const struct vv_rope *>(args);
     dim3 grid((unsigned)vv_rows(a->rows), vv_blocks(a->heads * (a->dims / 2), THREADS));
-    return vv_start(rotate, grid, THREADS, 0, on->stream, *a,
-                    vv_on_device_as(on, static_cast<const int32_t *>(a->window->position)));
+    return vv_start_early(rotate, grid, THREADS, 0, on->stream, *a,
+                          vv_on_device_as(on, static_cast<const int32_t *>(a->window->position)));
 }
 
 const vv_variant variants[] = {

@@ -9,6 +9,7 @@ namespace {
 enum { THREADS = 256 };
 
 __global__ void __launch_bounds__(THREADS) round(float *x, size_t n, vv_trouble trouble) {
+    vv_follow();
     size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x;
     if (i >= n) {
         return;
@@ -23,8 +24,8 @@ __global__ void __launch_bounds__(THREADS) round(float *x, size_t n, vv_trouble 
 int launch(const void *args, const vv_launch *on) {
     auto a = static_cast<const struct vv_round_half *>(args);
     size_t n = vv_rows(a->rows) * a->width;
-    return vv_start(round, vv_blocks(n, THREADS), THREADS, 0, on->stream, a->x, n,
-                    vv_trouble_of(on));
+    return vv_start_early(round, vv_blocks(n, THREADS), THREADS, 0, on->stream, a->x, n,
+                          vv_trouble_of(on));
 }
 
 const vv_variant variants[] = {

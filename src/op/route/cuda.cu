@@ -22,6 +22,7 @@ __device__ size_t words_a_row(const struct vv_route *a) {
 
 __global__ void __launch_bounds__(32 * ROUTE_WARPS)
     route(struct vv_route a, size_t rows, vv_trouble trouble) {
+    vv_follow();
     size_t row = (size_t)blockIdx.x * ROUTE_WARPS + threadIdx.x / 32;
     unsigned lane = threadIdx.x % 32, experts = (unsigned)a.experts, used = (unsigned)a.used;
     if (row >= rows) {
@@ -71,8 +72,8 @@ bool route_fits(const void *args) {
 int launch_route(const void *args, const vv_launch *on) {
     auto a = static_cast<const struct vv_route *>(args);
     size_t rows = vv_rows(a->rows);
-    return vv_start(route, vv_blocks(rows, ROUTE_WARPS), 32 * ROUTE_WARPS, route_shared(a),
-                    on->stream, *a, rows, vv_trouble_of(on));
+    return vv_start_early(route, vv_blocks(rows, ROUTE_WARPS), 32 * ROUTE_WARPS, route_shared(a),
+                          on->stream, *a, rows, vv_trouble_of(on));
 }
 
 /* ---- route_group ---- */
@@ -119,11 +120,13 @@ __device__ void list_active(const struct vv_route_group *a) {
 }
 
 __global__ void __launch_bounds__(LIST_THREADS) list(struct vv_route_group a) {
+    vv_follow();
     list_active(&a);
 }
 
 __global__ void __launch_bounds__(LIST_THREADS)
     group_few(struct vv_route_group a, int32_t pairs, vv_trouble trouble) {
+    vv_follow();
     __shared__ int32_t expert[FEW_PAIRS];
     for (int32_t i = (int32_t)threadIdx.x; i < pairs; i += LIST_THREADS) {
         expert[i] = expert_of(&a, (size_t)i, trouble);
@@ -149,6 +152,7 @@ __global__ void __launch_bounds__(LIST_THREADS)
 /* Each warp takes a stretch of the pairs. */
 __global__ void __launch_bounds__(GROUP_THREADS)
     group_many(struct vv_route_group a, unsigned pairs, vv_trouble trouble) {
+    vv_follow();
     __shared__ unsigned below[GROUP_WARPS], equal[GROUP_WARPS];
     unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     int32_t mine = (int32_t)blockIdx.x;
@@ -190,12 +194,12 @@ int launch_group(const void *args, const vv_launch *on) {
     auto a = static_cast<const struct vv_route_group *>(args);
     size_t pairs = vv_rows(a->rows) * a->used;
     if (pairs <= FEW_PAIRS) {
-        return vv_start(group_few, 1, LIST_THREADS, 0, on->stream, *a, (int32_t)pairs,
-                        vv_trouble_of(on));
+        return vv_start_early(group_few, 1, LIST_THREADS, 0, on->stream, *a, (int32_t)pairs,
+                              vv_trouble_of(on));
     }
-    int code = vv_start(group_many, (unsigned)a->experts, GROUP_THREADS, 0, on->stream, *a,
-                        (unsigned)pairs, vv_trouble_of(on));
-    return code == VV_OK ? vv_start(list, 1, LIST_THREADS, 0, on->stream, *a) : code;
+    int code = vv_start_early(group_many, (unsigned)a->experts, GROUP_THREADS, 0, on->stream, *a,
+                              (unsigned)pairs, vv_trouble_of(on));
+    return code == VV_OK ? vv_start_early(list, 1, LIST_THREADS, 0, on->stream, *a) : code;
 }
 
 const vv_variant route_variants[] = {

@@ -56,6 +56,7 @@ __device__ const float *balance(float *from, float *to, unsigned n, size_t round
 }
 
 __global__ void __launch_bounds__(THREADS) factors(struct vv_sinkhorn a, vv_trouble trouble) {
+    vv_follow();
     __shared__ float matrix[2][MATRIX_MOST];
     size_t row = blockIdx.x, all = a.streams * a.width;
     unsigned n = (unsigned)a.streams;
@@ -93,12 +94,13 @@ __global__ void __launch_bounds__(THREADS) factors(struct vv_sinkhorn a, vv_trou
 
 int launch_factors(const void *args, const vv_launch *on) {
     auto a = static_cast<const struct vv_sinkhorn *>(args);
-    return vv_start(factors, (unsigned)vv_rows(a->rows), THREADS,
-                    vv_segments(a->streams * a->width) * sizeof(float), on->stream, *a,
-                    vv_trouble_of(on));
+    return vv_start_early(factors, (unsigned)vv_rows(a->rows), THREADS,
+                          vv_segments(a->streams * a->width) * sizeof(float), on->stream, *a,
+                          vv_trouble_of(on));
 }
 
 __global__ void __launch_bounds__(COLUMNS) read(struct vv_stream_read a) {
+    vv_follow();
     size_t row = blockIdx.x, i = (size_t)blockIdx.y * COLUMNS + threadIdx.x;
     if (i >= a.width) {
         return;
@@ -113,10 +115,11 @@ __global__ void __launch_bounds__(COLUMNS) read(struct vv_stream_read a) {
 int launch_read(const void *args, const vv_launch *on) {
     auto a = static_cast<const struct vv_stream_read *>(args);
     dim3 grid((unsigned)vv_rows(a->rows), vv_blocks(a->width, COLUMNS));
-    return vv_start(read, grid, COLUMNS, 0, on->stream, *a);
+    return vv_start_early(read, grid, COLUMNS, 0, on->stream, *a);
 }
 
 __global__ void __launch_bounds__(COLUMNS) write(struct vv_stream_write a) {
+    vv_follow();
     size_t row = blockIdx.x, i = (size_t)blockIdx.y * COLUMNS + threadIdx.x, n = a.streams;
     if (i >= a.width) {
         return;
@@ -140,7 +143,7 @@ __global__ void __launch_bounds__(COLUMNS) write(struct vv_stream_write a) {
 int launch_write(const void *args, const vv_launch *on) {
     auto a = static_cast<const struct vv_stream_write *>(args);
     dim3 grid((unsigned)vv_rows(a->rows), vv_blocks(a->width, COLUMNS));
-    return vv_start(write, grid, COLUMNS, 0, on->stream, *a);
+    return vv_start_early(write, grid, COLUMNS, 0, on->stream, *a);
 }
 
 const vv_variant factors_variants[] = {

@@ -9,6 +9,7 @@ namespace {
 enum { THREADS = 256 };
 
 __global__ void __launch_bounds__(THREADS) gated(struct vv_swiglu a, size_t n) {
+    vv_follow();
     size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x;
     if (i < n) {
         a.h[i] = vv_gated(a.gate[i], a.up[i], vv_limit(a.limit));
@@ -18,7 +19,7 @@ __global__ void __launch_bounds__(THREADS) gated(struct vv_swiglu a, size_t n) {
 int launch(const void *args, const vv_launch *on) {
     auto a = static_cast<const struct vv_swiglu *>(args);
     size_t n = vv_rows(a->rows) * a->width;
-    return vv_start(gated, vv_blocks(n, THREADS), THREADS, 0, on->stream, *a, n);
+    return vv_start_early(gated, vv_blocks(n, THREADS), THREADS, 0, on->stream, *a, n);
 }
 
 const vv_variant variants[] = {

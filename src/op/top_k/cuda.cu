@@ -183,6 +183,7 @@ __device__ void list_best(const row &r, uint32_t split, uint32_t equals, int32_t
 
 __global__ void __launch_bounds__(THREADS_MOST)
     best(struct vv_top_k a, const int32_t *position, uint32_t kept, vv_trouble trouble) {
+    vv_follow();
     __shared__ shared m;
     size_t at = blockIdx.x;
     uint32_t blocks = ((uint32_t)position[at] + 1) / (uint32_t)a.ratio, keep = (uint32_t)a.keep;
@@ -222,9 +223,10 @@ int launch(const void *args, const vv_launch *on) {
     const auto &a = *static_cast<const struct vv_top_k *>(args);
     size_t rows = vv_rows(a.rows), most = (size_t)on->depth / a.ratio;
     size_t kept = most < KEPT_MOST ? most : KEPT_MOST;
-    return vv_start(best, (unsigned)rows, rows < ROWS_MANY ? THREADS_MOST : THREADS_OF_MANY,
-                    kept * sizeof(uint32_t), on->stream, a, vv_on_device_as(on, a.window->position),
-                    (uint32_t)kept, vv_trouble_of(on));
+    return vv_start_early(best, (unsigned)rows, rows < ROWS_MANY ? THREADS_MOST : THREADS_OF_MANY,
+                          kept * sizeof(uint32_t), on->stream, a,
+                          vv_on_device_as(on, a.window->position), (uint32_t)kept,
+                          vv_trouble_of(on));
 }
 
 const vv_variant variants[] = {

@@ -1,0 +1,163 @@
+/*
+ * Weights of float formats, and the validation mode, which decodes weights: the contract's float
+ * dot product. Thread l of sixteen is lane l of a segment (op/cuda/dot.cuh).
+ */
+#pragma once
+#include "op/cuda/products_place.cuh"
+
+namespace vv_products {
+
+static __device__ __forceinline__ float float_at(int type, const uint8_t *row, unsigned i) {
+    switch (type) {
+    case VV_TYPE_F16:
+        return __half2float(__ushort_as_half(reinterpret_cast<const uint16_t *>(row)[i]));
+    case VV_TYPE_BF16:
+        return vv_from_bf16(reinterpret_cast<const uint16_t *>(row)[i]);
+    default:
+        return reinterpret_cast<const float *>(row)[i];
+    }
+}
+
+/* Sixteen threads a segment: thread l takes values l, l + 16, … (op/cuda/dot.cuh). */
+template <unsigned R>
+static __device__ __forceinline__ void float_rows(const vv_product_job &job, const place &at,
+                                                  const rows_in_hand<R> &rows, float *sum) {
+    unsigned slot = threadIdx.x / at.lanes, half = threadIdx.x % at.lanes / 16;
+    unsigned width = (unsigned)job.x.width, l = threadIdx.x % 16;
+    const uint8_t *weights = row_of_slot(at, slot);
+    for (unsigned first = 0; first < at.segments; first += at.lanes / 16) {
+        unsigned segment = first + half, begin = segment * 128;
+        float w[8];
+        VV_UNROLL
+        for (int i = 0; i < 8; i++) {
+            unsigned k = begin + 16 * (unsigned)i + l;
+            w[i] = k < width ? float_at(at.part->type, weights, k) : 0.0f;
+        }
+        VV_UNROLL
+        for (int r = 0; r < R; r++) {
+            const float *x = job.x.x + (size_t)rows.x((unsigned)r) * width;
+            float lane = 0.0f;
+            VV_UNROLL
+            for (int i = 0; i < 8; i++) {
+                unsigned k = begin + 16 * (unsigned)i + l;
+                lane = k < width ? fmaf(w[i], x[k], lane) : lane;
+            }
+            for (int apart = 8; apart > 0; apart /= 2) {
+                lane += __shfl_xor_sync(0xffffffffu, lane, apart);
+            }
+            if (l == 0 && segment < at.segments && slot < at.used) {
+                sum[(slot * R + (unsigned)r) * at.stride + segment] = lane;
+            }
+        }
+    }
+}
+
+/* Validation mode: every thread a segment, decoded. */
+template <int TYPE>
+static __device__ __forceinline__ void decoded_row(const vv_product_job &job, const place &at,
+                                                   unsigned row, float *sum) {
+    unsigned slot = threadIdx.x / at.lanes, width = (unsigned)job.x.width;
+    const uint8_t *weights = row_of_slot(at, slot);
+    const float *x = job.x.x + (size_t)row * width;
+    for (unsigned segment = threadIdx.x % at.lanes; segment < at.segments && slot < at.used;
+         segment += at.lanes) {
+        float lane[16] = {};
+        for (unsigned k = 4 * segment; k < 4 * segment + 4 && k < width / 32; k++) {
+            vv_group g;
+            vv_unpack_group<TYPE>(weights, width, k, g);
+            VV_UNROLL
+            for (int i = 0; i < 32; i++) {
+                lane[i % 16] =
+                    fmaf(vv_group_value<TYPE>(g, i), x[32 * k + (unsigned)i], lane[i % 16]);
+            }
+        }
+        sum[slot * at.stride + segment] = vv_add_lanes(lane);
+    }
+}
+
+/* ---- many rows ---- */
+
+/*
+ * A block multiplies 32 weight rows with 32 rows of activations, sixteen threads 8 of each: a
+ * thread holds its lane of 64 products, and adding across the threads leaves four whole ones with
+ * each. The two halves of a warp take every other of 16 rows, whose banks differ.
+ */
+constexpr unsigned PLAIN = 32, PLAIN_STRIDE = 128 + 16, PLAIN_TILE = 8;
+
+union plain_memory {
+    struct {
+        float weight[PLAIN][PLAIN_STRIDE], x[PLAIN][PLAIN_STRIDE];
+    };
+    float total[PLAIN * (PLAIN + 1)];
+};
+
+static __device__ __forceinline__ void stage_floats(const vv_product_job &job, const place &at,
+                                                    const rows_in_hand<PLAIN> &rows,
+                                                    unsigned segment, plain_memory &memory) {
+    unsigned i = threadIdx.x % 128, value = 128 * segment + i;
+    bool here = value < job.x.width;
+    for (unsigned r = threadIdx.x / 128; r < PLAIN; r += THREADS / 128) {
+        const float *x = job.x.x + (size_t)rows.x(r) * job.x.width;
+        memory.weight[r][i] = here ? float_at(at.part->type, row_of_slot(at, r), value) : 0.0f;
+        memory.x[r][i] = here ? x[value] : 0.0f;
+    }
+}
+
+/* Of n values in each of sixteen lanes: lane l gets the sums of n / 16 from l · n / 16 on, each by
+ * the tree over the lanes. */
+template <int n, int apart>
+static __device__ __forceinline__ void scatter_sums(float *v, unsigned l) {
+    VV_UNROLL
+    for (int i = 0; i < n / 2; i++) {
+        bool upper = l & apart;
+        float mine = upper ? v[n / 2 + i] : v[i], other = upper ? v[i] : v[n / 2 + i];
+        v[i] = mine + __shfl_xor_sync(0xffffffffu, other, apart);
+    }
+    if constexpr (apart > 1) {
+        scatter_sums<n / 2, apart / 2>(v, l);
+    }
+}
+
+static __device__ __forceinline__ void plain_rows(const vv_product_job &job, const place &at,
+                                                  const rows_in_hand<PLAIN> &rows,
+                                                  plain_memory &memory) {
+    constexpr int N = PLAIN_TILE;
+    unsigned warp = threadIdx.x / 32, half = threadIdx.x % 32 / 16, l = threadIdx.x % 16;
+    unsigned slot = warp / 2 * N, row = warp % 2 * 2 * N + half; /* every other row from it on */
+    float total[N * N / 16] = {};
+    for (unsigned segment = 0; segment < at.segments; segment++) {
+        stage_floats(job, at, rows, segment, memory);
+        __syncthreads();
+        float v[N * N] = {};
+        VV_UNROLL
+        for (int k = 0; k < 8; k++) {
+            float w[N], x[N];
+            VV_UNROLL
+            for (int i = 0; i < N; i++) {
+                w[i] = memory.weight[slot + (unsigned)i][16 * k + (int)l];
+                x[i] = memory.x[row + 2 * (unsigned)i][16 * k + (int)l];
+            }
+            VV_UNROLL
+            for (int i = 0; i < N * N; i++) {
+                v[i] = fmaf(w[i / N], x[i % N], v[i]);
+            }
+        }
+        scatter_sums<N * N, VV_LANES / 2>(v, l);
+        VV_UNROLL
+        for (int i = 0; i < N * N / 16; i++) {
+            total[i] += v[i];
+        }
+        __syncthreads();
+    }
+    VV_UNROLL
+    for (unsigned i = 0; i < N * N / 16; i++) {
+        unsigned at_tile = N * N / 16 * l + i;
+        unsigned r = row + 2 * (at_tile % N), o = slot + at_tile / N;
+        memory.total[r * (PLAIN + 1) + o] = total[i];
+    }
+    __syncthreads();
+    finish<PLAIN>(job, at, rows,
+                  [&](unsigned o, unsigned r) { return memory.total[r * (PLAIN + 1) + o]; });
+}
+
+} // namespace vv_products
