@@ -219,10 +219,15 @@ template <int left> VV_DEVICE void vv_copy_wait() {
 #endif
 }
 
-/* Asks for the line at `at` of global memory to be brought into the second cache. */
-VV_DEVICE void vv_prefetch(const void *at) {
+/* Asks for the line at `at` of global memory to be brought into the first cache (NEAR) or into the
+ * second. */
+template <bool NEAR> VV_DEVICE void vv_prefetch(const void *at) {
 #ifdef __CUDACC__
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(at)));
+    if (NEAR) {
+        asm volatile("prefetch.global.L1 [%0];" ::"l"(__cvta_generic_to_global(at)));
+    } else {
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(at)));
+    }
 #else
     (void)at;
 #endif

@@ -116,7 +116,9 @@ static void plan_part(const vv_product_job &job, unsigned i, const vv_launch *on
     to.blocks += blocks;
     if (!by_tiles(to.how)) {
         size_t sums = (size_t)slots * to.rows * (segments | 1) * sizeof(float);
-        sums += to.how == VV_A_FEW && !vv_is_float_type(job.part[0].type) ? few_staged : 0;
+        if (!to.decoded && !vv_is_float_type(job.part[0].type)) {
+            sums += to.how == VV_A_FEW ? few_staged : 2 * segments * sizeof(staged_unit);
+        }
         to.shared = sums > to.shared ? sums : to.shared;
     }
 }
@@ -125,13 +127,20 @@ static void plan_part(const vv_product_job &job, unsigned i, const vv_launch *on
 static vv_product_way rule(const vv_product_job &job, const vv_launch *on) {
     const vv_product_part &p = job.part[0];
     size_t rows = job.active ? job.rows_most : job.rows;
-    if (rows <= 1) {
+    size_t meet = job.active ? job.rows / job.slices_most : rows;
+    bool one = vv_cuda_way_fits(VV_ONE_BY_ONE, job.x.width);
+    bool few = vv_cuda_way_fits(VV_A_FEW, job.x.width);
+    if (vv_is_float_type(p.type)) {
+        return rows <= 1                                      ? VV_ONE_BY_ONE
+               : rows <= FEW || all_slots(job, p) < 2 * PLAIN ? VV_A_FEW
+                                                              : VV_TILES_OF_32;
+    }
+    if (one && (rows <= 1 || (job.active && rows <= FEW))) { /* most experts have one row then */
         return VV_ONE_BY_ONE;
     }
-    if (rows <= FEW) {
-        return vv_cuda_way_fits(VV_A_FEW, job.x.width) ? VV_A_FEW : VV_ONE_BY_ONE;
+    if (few && (rows <= FEW || meet < 4)) {
+        return VV_A_FEW;
     }
-    size_t meet = job.active ? job.rows / job.slices_most : rows;
     size_t blocks = all_slots(job, p) / TILE_ROWS * (job.active ? 1 : meet / TILE_MANY);
     return meet > TILE_FEW && blocks >= on->processors ? VV_TILES_OF_64 : VV_TILES_OF_32;
 }
@@ -175,10 +184,17 @@ static int run(const vv_product_job &job, vv_product_way how, const vv_launch *o
 using namespace vv_products;
 
 bool vv_cuda_way_fits(enum vv_product_way way, size_t width) {
-    constexpr size_t shared_most = 99 << 10; /* of a block of any GPU */
-    size_t stride = (width + 127) / 128 | 1;
-    size_t rows = way == VV_A_FEW ? UNIT_ROWS * FEW : 1;
-    return rows * stride * sizeof(float) + few_staged <= shared_most;
+    constexpr size_t shared_most = 99 << 10, sums_most = 48 << 10; /* of a block of any GPU */
+    size_t segments = (width + 127) / 128, sums = (segments | 1) * sizeof(float);
+    switch (way) {
+    case VV_ONE_BY_ONE:
+        return 2 * segments * sizeof(staged_unit) + (sums < sums_most ? sums_most : sums) <=
+               shared_most;
+    case VV_A_FEW:
+        return few_staged + UNIT_ROWS * FEW * sums <= shared_most;
+    default:
+        return true;
+    }
 }
 
 void vv_cuda_part(struct vv_product_part *part, const struct vv_weight *weight) {
@@ -201,7 +217,7 @@ int vv_cuda_products(const struct vv_product_job *given, const struct vv_launch 
         vv_product_job second = job; /* tiles of floats are another kernel */
         second.part[0] = job.part[1];
         second.parts = job.parts = 1;
-        int code = run(second, how, on);
+        int code = run(second, rule(second, on), on);
         if (code != VV_OK) {
             return code;
         }

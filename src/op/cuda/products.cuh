@@ -12,22 +12,40 @@ namespace vv_products {
 constexpr unsigned TILE_FEW = 32, TILE_MANY = 64;
 
 /* Bytes of a block's shared memory before its sums. */
-static constexpr size_t few_staged = (size_t)WARPS * UNIT_ROWS * sizeof(staged_row);
+static constexpr size_t few_staged = WARPS * sizeof(few_stage);
+
+/* A block's place, and the first of its weights on their way, before the kernel in front is done;
+ * which expert is a block's, only that one knows. */
+template <typename FETCH>
+static __device__ __forceinline__ bool begin(const vv_product_job &job, const grid_of_job &grid,
+                                             place &at, FETCH fetch) {
+    if (job.active) {
+        vv_follow();
+    }
+    bool here = find_place(job, grid, at);
+    if (here && !at.second) {
+        fetch();
+    }
+    if (!job.active) {
+        vv_follow();
+    }
+    return here;
+}
 
 template <int TYPE>
 __global__ void __launch_bounds__(THREADS)
     one(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
-    vv_follow();
     place at;
-    if (!find_place(job, grid, at)) {
+    if (!begin(job, grid, at, [&] { fetch_first<TYPE>(job, at); })) {
         return;
     }
-    float *sum = vv_dynamic_shared<float>();
+    staged_unit *staged = vv_dynamic_shared<staged_unit>();
+    float *sum = reinterpret_cast<float *>(staged + 2 * at.segments);
     run_rows<1>(job, at, [&](const rows_in_hand<1> &rows) {
         if (at.second) {
             float_rows<1>(job, at, rows, sum);
         } else {
-            one_row<TYPE>(job, at, rows.x(0), sum);
+            one_row<TYPE>(job, at, rows.x(0), staged, sum);
         }
         finish_sums<1>(job, at, rows, sum);
     });
@@ -36,12 +54,11 @@ __global__ void __launch_bounds__(THREADS)
 template <int TYPE>
 __global__ void __launch_bounds__(THREADS)
     few(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
-    vv_follow();
     place at;
-    if (!find_place(job, grid, at)) {
+    if (!begin(job, grid, at, [&] { fetch_few<TYPE>(job, at); })) {
         return;
     }
-    staged_row *staged = vv_dynamic_shared<staged_row>();
+    few_stage *staged = vv_dynamic_shared<few_stage>();
     float *sum = reinterpret_cast<float *>(vv_dynamic_shared<uint8_t>() + few_staged);
     run_rows<FEW>(job, at, [&](const rows_in_hand<FEW> &rows) {
         if (at.second) {

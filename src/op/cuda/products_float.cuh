@@ -87,21 +87,55 @@ constexpr unsigned PLAIN = 32, PLAIN_STRIDE = 128 + 16, PLAIN_TILE = 8;
 union plain_memory {
     struct {
         float weight[PLAIN][PLAIN_STRIDE], x[PLAIN][PLAIN_STRIDE];
-    };
+    } stage[2];
     float total[PLAIN * (PLAIN + 1)];
 };
 
-static __device__ __forceinline__ void stage_floats(const vv_product_job &job, const place &at,
-                                                    const rows_in_hand<PLAIN> &rows,
-                                                    unsigned segment, plain_memory &memory) {
-    unsigned i = threadIdx.x % 128, value = 128 * segment + i;
-    bool here = value < job.x.width;
-    for (unsigned r = threadIdx.x / 128; r < PLAIN; r += THREADS / 128) {
-        const float *x = job.x.x + (size_t)rows.x(r) * job.x.width;
-        memory.weight[r][i] = here ? float_at(at.part->type, row_of_slot(at, r), value) : 0.0f;
-        memory.x[r][i] = here ? x[value] : 0.0f;
+/* What a thread stages: four values of every eighth row, by copies behind its back where rows lie
+ * so that they can be; one value after another where a row's width is odd. */
+struct plain_rows_of_thread {
+    const uint8_t *weight[4];
+    const float *x[4];
+    unsigned width;
+    int type;
+    VV_DEVICE plain_rows_of_thread(const vv_product_job &job, const place &at,
+                                   const rows_in_hand<PLAIN> &rows)
+        : width((unsigned)job.x.width), type(at.part->type) {
+        VV_UNROLL
+        for (unsigned i = 0; i < 4; i++) {
+            unsigned r = threadIdx.x / 32 + 8 * i;
+            weight[i] = row_of_slot(at, r);
+            x[i] = job.x.x + (size_t)rows.x(r) * width;
+        }
     }
-}
+    VV_DEVICE void stage(unsigned segment, plain_memory &memory) const {
+        auto &to = memory.stage[segment % 2];
+        unsigned column = threadIdx.x % 32 * 4, value = 128 * segment + column;
+        bool even = width % 4 == 0, here = value < width;
+        VV_UNROLL
+        for (unsigned i = 0; i < 4; i++) {
+            unsigned r = threadIdx.x / 32 + 8 * i;
+            if (even) {
+                vv_copy_async<16>(&to.x[r][column], x[i] + (here ? value : 0), here ? 16 : 0);
+            }
+            if (even && type == VV_TYPE_F32) {
+                vv_copy_async<16>(&to.weight[r][column],
+                                  reinterpret_cast<const float *>(weight[i]) + (here ? value : 0),
+                                  here ? 16 : 0);
+                continue;
+            }
+            VV_UNROLL
+            for (unsigned k = 0; k < 4; k++) {
+                bool in = value + k < width;
+                to.weight[r][column + k] = in ? float_at(type, weight[i], value + k) : 0.0f;
+                if (!even) {
+                    to.x[r][column + k] = in ? x[i][value + k] : 0.0f;
+                }
+            }
+        }
+        vv_copy_commit();
+    }
+};
 
 /* Of n values in each of sixteen lanes: lane l gets the sums of n / 16 from l · n / 16 on, each by
  * the tree over the lanes. */
@@ -125,17 +159,23 @@ static __device__ __forceinline__ void plain_rows(const vv_product_job &job, con
     unsigned warp = threadIdx.x / 32, half = threadIdx.x % 32 / 16, l = threadIdx.x % 16;
     unsigned slot = warp / 2 * N, row = warp % 2 * 2 * N + half; /* every other row from it on */
     float total[N * N / 16] = {};
+    plain_rows_of_thread mine(job, at, rows);
+    mine.stage(0, memory);
     for (unsigned segment = 0; segment < at.segments; segment++) {
-        stage_floats(job, at, rows, segment, memory);
+        vv_copy_wait<0>();
         __syncthreads();
+        if (segment + 1 < at.segments) {
+            mine.stage(segment + 1, memory);
+        }
+        const auto &stage = memory.stage[segment % 2];
         float v[N * N] = {};
         VV_UNROLL
         for (int k = 0; k < 8; k++) {
             float w[N], x[N];
             VV_UNROLL
             for (int i = 0; i < N; i++) {
-                w[i] = memory.weight[slot + (unsigned)i][16 * k + (int)l];
-                x[i] = memory.x[row + 2 * (unsigned)i][16 * k + (int)l];
+                w[i] = stage.weight[slot + (unsigned)i][16 * k + (int)l];
+                x[i] = stage.x[row + 2 * (unsigned)i][16 * k + (int)l];
             }
             VV_UNROLL
             for (int i = 0; i < N * N; i++) {
@@ -147,8 +187,8 @@ static __device__ __forceinline__ void plain_rows(const vv_product_job &job, con
         for (int i = 0; i < N * N / 16; i++) {
             total[i] += v[i];
         }
-        __syncthreads();
     }
+    __syncthreads();
     VV_UNROLL
     for (unsigned i = 0; i < N * N / 16; i++) {
         unsigned at_tile = N * N / 16 * l + i;

@@ -16,8 +16,8 @@ constexpr unsigned CODE_BYTES = 128, SIDE_WORDS = 12, UNIT_ROWS = 16, UNIT_COLUM
  * bits each); [4..7] each group's offset or second scale, or its two minimums as halves; [8], [9]
  * a super-block's d and dmin.
  *
- * Beside a row of activations: [0..3] each group's scale; [4..7] each group's sum (float), or
- * the sums of its halves as halves; [8] a coarse plane's scale.
+ * Beside a row of activations: [0..3] each group's scale; [4..7] the sums of its halves (16 bits
+ * each); [8] a coarse plane's scale.
  *
  * A row's 176 bytes keep eight rows' sixteen bytes in different banks.
  */
@@ -68,20 +68,34 @@ static __device__ __forceinline__ void stage_group(const vv_group &g, unsigned j
     }
 }
 
-/* Two groups of a row's segment, from memory. */
+/*
+ * Two groups of a row's segment. They are fetched before what is multiplied meanwhile, and decoded
+ * after it: codes that were decoded at once would have to be waited for.
+ */
 template <int TYPE> struct unit {
-    vv_group g[2];
-    bool here[2];
-    VV_DEVICE void take(const uint8_t *row, unsigned width, unsigned segment, unsigned half) {
+    const uint8_t *row;
+    unsigned width, half;
+
+    /* Asks for the bytes of a segment, into the first cache or the second. */
+    template <bool NEAR> VV_DEVICE void fetch(unsigned segment) const {
+        constexpr unsigned values = vv_codes::of<TYPE>::VALUES;
+        unsigned value = 128 * segment + 64 * half;
+        if (value < width) {
+            const uint8_t *code = row + (size_t)value * vv_split<TYPE>::CODES / values;
+            const uint8_t *header = row + (size_t)(width / values) * vv_split<TYPE>::CODES +
+                                    (size_t)(value / values) * vv_split<TYPE>::HEADER;
+            vv_prefetch<NEAR>(code);
+            vv_prefetch<NEAR>(header);
+        }
+    }
+    VV_DEVICE void stage(unsigned segment, staged_row &to) const {
         unsigned k = 4 * segment + 2 * half, groups = width / 32;
-        here[0] = k < groups;
-        here[1] = k + 1 < groups;
+        const bool here[2] = {k < groups, k + 1 < groups};
         unsigned first = here[0] ? k : 0;
         unsigned next = first + (vv_codes::of<TYPE>::VALUES > 32 || here[1]);
+        vv_group g[2];
         vv_unpack_group<TYPE>(row, width, first, g[0]);
         vv_unpack_group<TYPE>(row, width, next, g[1]);
-    }
-    VV_DEVICE void stage(unsigned half, staged_row &to) const {
         stage_group<TYPE>(g[0], 2 * half, here[0], to);
         stage_group<TYPE>(g[1], 2 * half + 1, here[1], to);
     }
@@ -94,10 +108,74 @@ static __device__ __forceinline__ void load_codes(const staged_row *rows, unsign
     vv_load_matrix(a, rows[lane % 16].code + 32 * j + 16 * (lane / 16));
 }
 
-/* What a lane has of the columns 2t and 2t + 1. */
+/* Starts to copy a segment of `count` rows of activations to staged rows, by `threads` threads;
+ * what isn't there becomes 0. */
+template <int TYPE, typename ROW_OF>
+static __device__ __forceinline__ void copy_segment(const vv_planes &x, unsigned segment,
+                                                    staged_row *to, unsigned count, unsigned thread,
+                                                    unsigned threads, ROW_OF row_of) {
+    using f = vv_codes::of<TYPE>;
+    const int8_t *q = f::SUPER ? x.coarse_q : x.fine_q;
+    const int16_t *sum16 = f::SUPER ? x.coarse_sum16 : x.fine_sum16;
+    unsigned width = (unsigned)x.width, groups = width / 32;
+    for (unsigned i = thread; i < count * 8; i += threads) {
+        unsigned r = i / 8, value = 128 * segment + 16 * (i % 8);
+        bool here = value < width;
+        vv_copy_async<16>(to[r].code + 16 * (i % 8),
+                          q + (size_t)row_of(r) * width + (here ? value : 0), here ? 16 : 0);
+    }
+    for (unsigned i = thread; i < count * 4; i += threads) {
+        unsigned r = i / 4, k = 4 * segment + i % 4;
+        int real = k < groups ? 4 : 0;
+        size_t at = (size_t)row_of(r) * groups + (real ? k : 0);
+        if (!f::SUPER) {
+            vv_copy_async<4>(&to[r].side[i % 4], x.fine_scale + at, real);
+        }
+        if (f::OFFSET) {
+            vv_copy_async<4>(&to[r].side[4 + i % 4], sum16 + 2 * at, real);
+        }
+        if (f::SUPER && i % 4 == 0) {
+            size_t scale = (size_t)row_of(r) * ((width + 127) / 128) + segment;
+            vv_copy_async<4>(&to[r].side[8], x.coarse_scale + scale);
+        }
+    }
+    vv_copy_commit();
+}
+
+/* Of a row of activations, a group's sum; a word of two halves of it. */
+static __device__ __forceinline__ float group_sum(uint32_t sums) {
+    return (float)((int)(int16_t)sums + ((int)sums >> 16));
+}
+static __device__ __forceinline__ uint32_t sums_as_halves(uint32_t sums) {
+    return pack_halves((int16_t)sums, (int)sums >> 16);
+}
+
+/* The fragments of group j of two tiles of 8 staged columns, or of one. */
+static __device__ __forceinline__ void load_two(const staged_row *columns, unsigned j,
+                                                unsigned (&b)[2][2]) {
+    unsigned lane = threadIdx.x % 32, to[4];
+    vv_load_matrix(to, columns[lane % 8 + 8 * (lane / 16)].code + 32 * j + 16 * (lane / 8 % 2));
+    b[0][0] = to[0], b[0][1] = to[1];
+    b[1][0] = to[2], b[1][1] = to[3];
+}
+
+/* What a lane has of the columns 2t and 2t + 1 in a group. */
 struct columns {
     float scale[2], sum[2];
 };
+template <int TYPE>
+static __device__ __forceinline__ columns columns_of(const staged_row *x, unsigned j) {
+    columns c = {};
+    if (!vv_codes::of<TYPE>::SUPER) {
+        VV_UNROLL
+        for (unsigned i = 0; i < 2; i++) {
+            const uint32_t *side = x[2 * (threadIdx.x % 4) + i].side;
+            c.scale[i] = vv_from_bits(side[j]);
+            c.sum[i] = vv_codes::of<TYPE>::OFFSET ? group_sum(side[4 + j]) : 0.0f;
+        }
+    }
+    return c;
+}
 
 /* A tile's running values of a segment: integers of a super-block format, or s. */
 struct running {
@@ -153,29 +231,29 @@ add_group(const unsigned (&a)[4], const unsigned (&b)[2], const uint32_t (&first
 }
 
 /*
- * The end of a super-block format's segment. `low`, `high`: beside the weight rows g and g + 8;
- * `sums`: the word [4 + t] beside the activations of column g; `scale`: of columns 2t and 2t + 1.
- * J is a product of depth 8 of halves, all exact (docs/arithmetic.md, 3.3).
+ * The end of a super-block format's segment, for the staged rows `weight` [16] and `x` [8]. J is a
+ * product of depth 8 of halves, all exact (docs/arithmetic.md, 3.3).
  */
 template <int TYPE>
-static __device__ __forceinline__ void end_segment(const uint32_t *low, const uint32_t *high,
-                                                   uint32_t sums, const float (&scale)[2],
+static __device__ __forceinline__ void end_segment(const staged_row *weight, const staged_row *x,
                                                    running &r) {
     using f = vv_codes::of<TYPE>;
     if (!f::SUPER) {
         return;
     }
+    unsigned g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    const uint32_t *low = weight[g].side, *high = weight[g + 8].side;
     float j[4] = {};
     if (f::OFFSET) {
-        unsigned t = threadIdx.x % 4;
-        const unsigned a[2] = {low[4 + t], high[4 + t]}, b[1] = {sums};
+        const unsigned a[2] = {low[4 + t], high[4 + t]}, b[1] = {sums_as_halves(x[g].side[4 + t])};
         vv_mma_m16n8k8_f16(j, a, b);
     }
     VV_UNROLL
     for (int i = 0; i < 4; i++) {
         const uint32_t *row = i < 2 ? low : high;
-        float s = (vv_from_bits(row[8]) * scale[i % 2]) * (float)r.i[i];
-        r.s[i] = f::OFFSET ? fmaf(-(vv_from_bits(row[9]) * scale[i % 2]), j[i], s) : s;
+        float scale = vv_from_bits(x[2 * t + i % 2].side[8]);
+        float s = (vv_from_bits(row[8]) * scale) * (float)r.i[i];
+        r.s[i] = f::OFFSET ? fmaf(-(vv_from_bits(row[9]) * scale), j[i], s) : s;
     }
 }
 
