@@ -180,14 +180,15 @@ VV_DEVICE void vv_load_matrix_transposed(unsigned (&to)[4], const void *row) {
 
 /*
  * Copies 4, 8 or 16 bytes, aligned to as many, from global to shared memory behind the thread's
- * back; the `real` first of them are read, the others become 0. They are there after the wait, to
- * the thread itself; to others after a barrier behind it.
+ * back; the `real` first of them are read, the others become 0; NEAR: through the first cache, as
+ * fewer than 16 always are. They are there after the wait, to the thread itself; to others after a
+ * barrier behind it.
  */
-template <int bytes>
+template <int bytes, bool NEAR = false>
 VV_DEVICE void vv_copy_async(void *shared, const void *global, int real = bytes) {
     static_assert(bytes == 4 || bytes == 8 || bytes == 16, "what the instruction copies");
 #ifdef __CUDACC__
-    if (bytes == 16) { /* past the first cache, which only this size can */
+    if (bytes == 16 && !NEAR) {
         asm volatile(
             "cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(vv_shared_address(shared)),
             "l"(__cvta_generic_to_global(global)), "r"(real)

@@ -102,11 +102,11 @@ static void plan_part(const vv_product_job &job, unsigned i, const vv_launch *on
         slots = rows_of(lanes);
     } else {
         auto rows_of = [](unsigned threads) { return THREADS / threads; };
-        unsigned each = floats ? 16 : to.decoded ? 1 : 2, most = each; /* of a segment */
+        unsigned each = floats ? 16 : to.decoded ? 1 : 4, most = each; /* of a segment */
         while (most < each * segments && most < THREADS) {
             most *= 2;
         }
-        lanes = share(job, p, each > 1 ? each : 2, most, to.rows, on, rows_of);
+        lanes = share(job, p, each > 1 ? each : 4, most, to.rows, on, rows_of);
         slots = rows_of(lanes);
     }
     to.grid.lanes[i] = lanes;
@@ -116,9 +116,7 @@ static void plan_part(const vv_product_job &job, unsigned i, const vv_launch *on
     to.blocks += blocks;
     if (!by_tiles(to.how)) {
         size_t sums = (size_t)slots * to.rows * (segments | 1) * sizeof(float);
-        if (!to.decoded && !vv_is_float_type(job.part[0].type)) {
-            sums += to.how == VV_A_FEW ? few_staged : 2 * segments * sizeof(staged_unit);
-        }
+        sums += to.how == VV_A_FEW && !vv_is_float_type(job.part[0].type) ? few_staged : 0;
         to.shared = sums > to.shared ? sums : to.shared;
     }
 }
@@ -131,9 +129,10 @@ static vv_product_way rule(const vv_product_job &job, const vv_launch *on) {
     bool one = vv_cuda_way_fits(VV_ONE_BY_ONE, job.x.width);
     bool few = vv_cuda_way_fits(VV_A_FEW, job.x.width);
     if (vv_is_float_type(p.type)) {
-        return rows <= 1                                      ? VV_ONE_BY_ONE
-               : rows <= FEW || all_slots(job, p) < 2 * PLAIN ? VV_A_FEW
-                                                              : VV_TILES_OF_32;
+        return rows <= 1 ? VV_ONE_BY_ONE
+               : rows <= FEW || (rows <= 2 * PLAIN && all_slots(job, p) < 2 * PLAIN)
+                   ? VV_A_FEW
+                   : VV_TILES_OF_32;
     }
     if (one && (rows <= 1 || (job.active && rows <= FEW))) { /* most experts have one row then */
         return VV_ONE_BY_ONE;
@@ -184,17 +183,9 @@ static int run(const vv_product_job &job, vv_product_way how, const vv_launch *o
 using namespace vv_products;
 
 bool vv_cuda_way_fits(enum vv_product_way way, size_t width) {
-    constexpr size_t shared_most = 99 << 10, sums_most = 48 << 10; /* of a block of any GPU */
-    size_t segments = (width + 127) / 128, sums = (segments | 1) * sizeof(float);
-    switch (way) {
-    case VV_ONE_BY_ONE:
-        return 2 * segments * sizeof(staged_unit) + (sums < sums_most ? sums_most : sums) <=
-               shared_most;
-    case VV_A_FEW:
-        return few_staged + UNIT_ROWS * FEW * sums <= shared_most;
-    default:
-        return true;
-    }
+    constexpr size_t shared_most = 99 << 10; /* of a block of any GPU */
+    size_t sums = ((width + 127) / 128 | 1) * sizeof(float);
+    return (way == VV_A_FEW ? few_staged + UNIT_ROWS * FEW * sums : sums) <= shared_most;
 }
 
 void vv_cuda_part(struct vv_product_part *part, const struct vv_weight *weight) {

@@ -14,38 +14,20 @@ constexpr unsigned TILE_FEW = 32, TILE_MANY = 64;
 /* Bytes of a block's shared memory before its sums. */
 static constexpr size_t few_staged = WARPS * sizeof(few_stage);
 
-/* A block's place, and the first of its weights on their way, before the kernel in front is done;
- * which expert is a block's, only that one knows. */
-template <typename FETCH>
-static __device__ __forceinline__ bool begin(const vv_product_job &job, const grid_of_job &grid,
-                                             place &at, FETCH fetch) {
-    if (job.active) {
-        vv_follow();
-    }
-    bool here = find_place(job, grid, at);
-    if (here && !at.second) {
-        fetch();
-    }
-    if (!job.active) {
-        vv_follow();
-    }
-    return here;
-}
-
 template <int TYPE>
 __global__ void __launch_bounds__(THREADS)
     one(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
+    vv_follow();
     place at;
-    if (!begin(job, grid, at, [&] { fetch_first<TYPE>(job, at); })) {
+    if (!find_place(job, grid, at)) {
         return;
     }
-    staged_unit *staged = vv_dynamic_shared<staged_unit>();
-    float *sum = reinterpret_cast<float *>(staged + 2 * at.segments);
+    float *sum = vv_dynamic_shared<float>();
     run_rows<1>(job, at, [&](const rows_in_hand<1> &rows) {
         if (at.second) {
             float_rows<1>(job, at, rows, sum);
         } else {
-            one_row<TYPE>(job, at, rows.x(0), staged, sum);
+            one_row<TYPE>(job, at, rows.x(0), sum);
         }
         finish_sums<1>(job, at, rows, sum);
     });
@@ -54,8 +36,9 @@ __global__ void __launch_bounds__(THREADS)
 template <int TYPE>
 __global__ void __launch_bounds__(THREADS)
     few(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
+    vv_follow();
     place at;
-    if (!begin(job, grid, at, [&] { fetch_few<TYPE>(job, at); })) {
+    if (!find_place(job, grid, at)) {
         return;
     }
     few_stage *staged = vv_dynamic_shared<few_stage>();

@@ -45,16 +45,6 @@ static __device__ __forceinline__ unit<TYPE> few_unit(const vv_product_job &job,
     return {row_of_slot(at, slot), (unsigned)job.x.width, threadIdx.x % 2};
 }
 
-/* Asks for the first turns' weights. */
-template <int TYPE>
-static __device__ __forceinline__ void fetch_few(const vv_product_job &job, const place &at) {
-    unit<TYPE> u = few_unit<TYPE>(job, at);
-    VV_UNROLL
-    for (unsigned turn = 0; turn < 3; turn++) {
-        u.template fetch<false>(threadIdx.x / 32 % at.lanes + turn * at.lanes);
-    }
-}
-
 /* All segments of the block's slots. `sum` [slots][FEW][stride]. */
 template <int TYPE>
 static __device__ __forceinline__ void few_rows(const vv_product_job &job, const place &at,
@@ -66,10 +56,12 @@ static __device__ __forceinline__ void few_rows(const vv_product_job &job, const
     unit<TYPE> u = few_unit<TYPE>(job, at);
     unsigned segment = first_slot < at.used ? warp % by : at.segments, turn = 0;
     auto copy = [&](unsigned of, unsigned to) {
-        copy_segment<TYPE>(job.x, of, stage.x[to], FEW, lane, 32,
+        copy_segment<TYPE>(job.x, of, stage.x[to], in_hand.count, lane, 32,
                            [&](unsigned r) { return in_hand.x(r); });
     };
     if (segment < at.segments) {
+        u.template fetch<false>(segment + by);
+        u.template fetch<false>(segment + 2 * by);
         copy(segment, 0);
     }
     for (; segment < at.segments; segment += by, turn++) {

@@ -116,12 +116,12 @@ struct plain_rows_of_thread {
         for (unsigned i = 0; i < 4; i++) {
             unsigned r = threadIdx.x / 32 + 8 * i;
             if (even) {
-                vv_copy_async<16>(&to.x[r][column], x[i] + (here ? value : 0), here ? 16 : 0);
+                vv_copy_async<16, true>(&to.x[r][column], x[i] + (here ? value : 0), here ? 16 : 0);
             }
             if (even && type == VV_TYPE_F32) {
-                vv_copy_async<16>(&to.weight[r][column],
-                                  reinterpret_cast<const float *>(weight[i]) + (here ? value : 0),
-                                  here ? 16 : 0);
+                vv_copy_async<16, true>(
+                    &to.weight[r][column],
+                    reinterpret_cast<const float *>(weight[i]) + (here ? value : 0), here ? 16 : 0);
                 continue;
             }
             VV_UNROLL

@@ -104,7 +104,7 @@ static __device__ __forceinline__ void tile_rows(const vv_product_job &job, cons
     unit<TYPE> u = {row_of_slot(at, thread / 2), (unsigned)job.x.width, thread % 2};
     float total[WM][NT][4] = {};
     auto copy = [&](unsigned segment) {
-        copy_segment<TYPE>(job.x, segment, memory.stage[segment % 2].x, TN, thread, THREADS,
+        copy_segment<TYPE>(job.x, segment, memory.stage[segment % 2].x, rows.count, thread, THREADS,
                            [&](unsigned r) { return rows.x(r); });
     };
     auto stage = [&](unsigned segment) {

@@ -109,7 +109,8 @@ static __device__ __forceinline__ void load_codes(const staged_row *rows, unsign
 }
 
 /* Starts to copy a segment of `count` rows of activations to staged rows, by `threads` threads;
- * what isn't there becomes 0. */
+ * values that aren't there become 0. Other blocks read the same rows: they go through the first
+ * cache, as the second one's few lines of them would be asked by all processors at once. */
 template <int TYPE, typename ROW_OF>
 static __device__ __forceinline__ void copy_segment(const vv_planes &x, unsigned segment,
                                                     staged_row *to, unsigned count, unsigned thread,
@@ -121,8 +122,8 @@ static __device__ __forceinline__ void copy_segment(const vv_planes &x, unsigned
     for (unsigned i = thread; i < count * 8; i += threads) {
         unsigned r = i / 8, value = 128 * segment + 16 * (i % 8);
         bool here = value < width;
-        vv_copy_async<16>(to[r].code + 16 * (i % 8),
-                          q + (size_t)row_of(r) * width + (here ? value : 0), here ? 16 : 0);
+        vv_copy_async<16, true>(to[r].code + 16 * (i % 8),
+                                q + (size_t)row_of(r) * width + (here ? value : 0), here ? 16 : 0);
     }
     for (unsigned i = thread; i < count * 4; i += threads) {
         unsigned r = i / 4, k = 4 * segment + i % 4;
