@@ -121,7 +121,11 @@ static void plan_part(const vv_product_job &job, unsigned i, const vv_launch *on
     }
 }
 
-/* By the rows that each weight meets, about, as far as the host can know. */
+/*
+ * By the rows that each weight meets, about, as far as the host can know. Measured on an H200
+ * (docs/measurements/2026-11-30-cuda.md): two rows one after another cost less than matrix units do
+ * for any number up to eight, and experts of so few rows have mostly one each.
+ */
 static vv_product_way rule(const vv_product_job &job, const vv_launch *on) {
     const vv_product_part &p = job.part[0];
     size_t rows = job.active ? job.rows_most : job.rows;
@@ -129,12 +133,12 @@ static vv_product_way rule(const vv_product_job &job, const vv_launch *on) {
     bool one = vv_cuda_way_fits(VV_ONE_BY_ONE, job.x.width);
     bool few = vv_cuda_way_fits(VV_A_FEW, job.x.width);
     if (vv_is_float_type(p.type)) {
-        return rows <= 1 ? VV_ONE_BY_ONE
+        return rows <= 2 ? VV_ONE_BY_ONE
                : rows <= FEW || (rows <= 2 * PLAIN && all_slots(job, p) < 2 * PLAIN)
                    ? VV_A_FEW
                    : VV_TILES_OF_32;
     }
-    if (one && (rows <= 1 || (job.active && rows <= FEW))) { /* most experts have one row then */
+    if (one && (rows <= 2 || (job.active && rows <= FEW))) {
         return VV_ONE_BY_ONE;
     }
     if (few && (rows <= FEW || meet < 4)) {
