@@ -271,9 +271,12 @@ static void fp4_readings(struct vv_check *check, size_t width) {
             x[v * width + i] += v % 2 ? 24 * (float)hadamard_sign(1 + i % 3, i) : 0;
         }
     }
-    x[0] +=
-        256; /* to the first half of each block of the first vector: halves of unlike magnitude */
+    x[0] += 256; /* halves of unlike magnitude, of each block of the first vector */
     x[VV_FP4_BLOCK / 2] += 256;
+    if (width > VV_FP4_BLOCK) { /* blocks, of the third */
+        x[2 * width] += 256;
+        x[2 * width + VV_FP4_BLOCK] += 256;
+    }
     a->x = x;
     a->stride = HEADS * width;
     vv_check_variants(check, &vv_round_fp4, a, "whole numbers, vectors of %zu", width);
