@@ -34,8 +34,8 @@ static __device__ __forceinline__ void float_rows(const vv_product_job &job, con
             w[i] = k < width ? float_at(at.part->type, weights, k) : 0.0f;
         }
         VV_UNROLL
-        for (int r = 0; r < R; r++) {
-            const float *x = job.x.x + (size_t)rows.x((unsigned)r) * width;
+        for (unsigned r = 0; r < R; r++) {
+            const float *x = job.x.x + (size_t)rows.x(r) * width;
             float lane = 0.0f;
             VV_UNROLL
             for (int i = 0; i < 8; i++) {
@@ -46,7 +46,7 @@ static __device__ __forceinline__ void float_rows(const vv_product_job &job, con
                 lane += __shfl_xor_sync(0xffffffffu, lane, apart);
             }
             if (l == 0 && segment < at.segments && slot < at.used) {
-                sum[(slot * R + (unsigned)r) * at.stride + segment] = lane;
+                sum[(slot * R + r) * at.stride + segment] = lane;
             }
         }
     }

@@ -13,8 +13,8 @@ constexpr unsigned TILE_ROWS = 128, TILE_STRIDE = TILE_ROWS + 1;
 
 template <unsigned TN> struct tile_shape {
     static constexpr unsigned ROWS_OF_WARPS = TN > 32 ? 4 : 8, COLUMNS_OF_WARPS = 8 / ROWS_OF_WARPS;
-    static constexpr int WM = TILE_ROWS / UNIT_ROWS / ROWS_OF_WARPS;
-    static constexpr int NT = TN / UNIT_COLUMNS / COLUMNS_OF_WARPS;
+    static constexpr unsigned WM = TILE_ROWS / UNIT_ROWS / ROWS_OF_WARPS;
+    static constexpr unsigned NT = TN / UNIT_COLUMNS / COLUMNS_OF_WARPS;
 };
 
 template <unsigned TN> struct tile_stage { staged_row weight[TILE_ROWS], x[TN]; };
@@ -28,12 +28,12 @@ template <int TYPE, unsigned TN>
 static __device__ __forceinline__ void
 tile_segment(const tile_stage<TN> &stage, unsigned first_row, unsigned first_column, unsigned tiles,
              float (&total)[tile_shape<TN>::WM][tile_shape<TN>::NT][4]) {
-    constexpr int WM = tile_shape<TN>::WM, NT = tile_shape<TN>::NT;
+    constexpr unsigned WM = tile_shape<TN>::WM, NT = tile_shape<TN>::NT;
     unsigned g = threadIdx.x % 32 / 4;
     const staged_row *weight = stage.weight + first_row, *x = stage.x + first_column;
     running r[WM][NT];
     VV_UNROLL
-    for (int i = 0; i < WM * NT; i++) {
+    for (unsigned i = 0; i < WM * NT; i++) {
         begin_segment<TYPE>(r[i / NT][i % NT]);
     }
     VV_UNROLL
@@ -41,47 +41,47 @@ tile_segment(const tile_stage<TN> &stage, unsigned first_row, unsigned first_col
         unsigned a[WM][4], b[NT][2];
         uint32_t first[WM][2], second[WM][2];
         VV_UNROLL
-        for (int m = 0; m < WM; m++) {
+        for (unsigned m = 0; m < WM; m++) {
             load_codes(weight + UNIT_ROWS * m, j, a[m]);
             VV_UNROLL
-            for (int i = 0; i < 2; i++) {
+            for (unsigned i = 0; i < 2; i++) {
                 const uint32_t *side = weight[UNIT_ROWS * m + 8 * i + g].side;
                 first[m][i] = side[j];
                 second[m][i] = side[4 + j];
             }
         }
         VV_UNROLL
-        for (int n = 0; n < NT; n += 2) {
-            if ((unsigned)n < tiles) {
+        for (unsigned n = 0; n < NT; n += 2) {
+            if (n < tiles) {
                 unsigned two[2][2];
                 load_two(x + UNIT_COLUMNS * n, j, two);
-                for (int i = 0; i < 4; i++) {
+                for (unsigned i = 0; i < 4; i++) {
                     b[n + i / 2][i % 2] = two[i / 2][i % 2];
                 }
             }
         }
         VV_UNROLL
-        for (int n = 0; n < NT; n++) {
-            if ((unsigned)n >= tiles) {
+        for (unsigned n = 0; n < NT; n++) {
+            if (n >= tiles) {
                 continue;
             }
             columns c = columns_of<TYPE>(x + UNIT_COLUMNS * n, j);
             VV_UNROLL
-            for (int m = 0; m < WM; m++) {
+            for (unsigned m = 0; m < WM; m++) {
                 add_group<TYPE>(a[m], b[n], first[m], second[m], c, r[m][n]);
             }
         }
     }
     VV_UNROLL
-    for (int n = 0; n < NT; n++) {
-        if ((unsigned)n >= tiles) {
+    for (unsigned n = 0; n < NT; n++) {
+        if (n >= tiles) {
             continue;
         }
         VV_UNROLL
-        for (int m = 0; m < WM; m++) {
+        for (unsigned m = 0; m < WM; m++) {
             end_segment<TYPE>(weight + UNIT_ROWS * m, x + UNIT_COLUMNS * n, r[m][n]);
             VV_UNROLL
-            for (int i = 0; i < 4; i++) {
+            for (unsigned i = 0; i < 4; i++) {
                 total[m][n][i] += r[m][n].s[i];
             }
         }
@@ -94,7 +94,7 @@ static __device__ __forceinline__ void tile_rows(const vv_product_job &job, cons
                                                  const rows_in_hand<TN> &rows,
                                                  tile_memory<TN> &memory) {
     using shape = tile_shape<TN>;
-    constexpr int WM = shape::WM, NT = shape::NT;
+    constexpr unsigned WM = shape::WM, NT = shape::NT;
     unsigned warp = threadIdx.x / 32, thread = threadIdx.x;
     unsigned first_row = warp % shape::ROWS_OF_WARPS * WM * UNIT_ROWS;
     unsigned first_column = warp / shape::ROWS_OF_WARPS * NT * UNIT_COLUMNS;

@@ -250,7 +250,7 @@ static __device__ __forceinline__ void end_segment(const staged_row *weight, con
         vv_mma_m16n8k8_f16(j, a, b);
     }
     VV_UNROLL
-    for (int i = 0; i < 4; i++) {
+    for (unsigned i = 0; i < 4; i++) {
         const uint32_t *row = i < 2 ? low : high;
         float scale = vv_from_bits(x[2 * t + i % 2].side[8]);
         float s = (vv_from_bits(row[8]) * scale) * (float)r.i[i];
