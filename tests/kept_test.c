@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-static size_t steps_wanted = 10000;
+static size_t steps_wanted = VARVE_SCRIPT_STEPS;
 static uint64_t first_seed = 1;
 
 static void c078_scripts_on_the_cpu(void **state) {

@@ -297,6 +297,9 @@ static void what_does_not_fit_is_refused(void **state) {
         }
     }
     vv_gguf_close(part_of(whole, 10, part.room));
+    const struct vv_geometry_part tight = {0, UINT64_C(1000000000)};
+    assert_int_equal(vv_geometry_part(whole, &tight, &g, &error), VV_ERROR_MEMORY);
+    assert_non_null(strstr(error.message, "not even one layer would fit"));
     vv_gguf_close(whole);
     assert_int_equal(vv_geometry_named("qwen", "q4", &g, &error), VV_ERROR_INVALID);
     assert_non_null(strstr(error.message, "qwen3.8-flash-next"));

@@ -90,7 +90,7 @@ static bool grow(void **list, size_t *room, size_t count, size_t bytes) {
 }
 
 bool vv_program_is_launched(const struct vv_program *program) {
-    return program->device->launcher != NULL;
+    return program->device && program->device->launcher;
 }
 
 void *vv_program_memory(struct vv_program *program, size_t bytes) {

@@ -26,7 +26,8 @@ void vv_program_free(struct vv_program *program);
  * set to the largest ones until the program is finished. */
 struct vv_window *vv_program_window(struct vv_program *program);
 
-/* Whether steps are launched on a device of its own: its kernels take no panels of planes. */
+/* Whether steps are launched on a device of its own: its kernels take no panels of planes. False of
+ * a program that is only measured. */
 bool vv_program_is_launched(const struct vv_program *program);
 
 /* Activation memory on the device, zeroed, for as long as the program lives. */

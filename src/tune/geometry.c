@@ -133,13 +133,17 @@ static uint64_t fitting_layers(const struct cut *c, uint64_t room) {
 
 static int refuse(const struct cut *c, const struct sizes *s, uint64_t room,
                   struct vv_error *error) {
+    unsigned long long fit = fitting_layers(c, room);
+    char advice[64] = "not even one layer would fit: take smaller --types";
+    if (fit > 0) {
+        snprintf(advice, sizeof advice, "--layers %llu would fit", fit);
+    }
     return vv_fail(error, VV_ERROR_MEMORY,
                    "%s: its weights take %.2f GB with %llu layers%s, and there is room for "
-                   "%.2f GB: --layers %llu would fit",
+                   "%.2f GB: %s",
                    vv_gguf_path(c->file, 0), (double)(s->layers + s->rest) * 1e-9,
                    (unsigned long long)(c->layers + (c->all ? c->drafts : 0)),
-                   s->table ? " and no n-gram table" : "", (double)room * 1e-9,
-                   (unsigned long long)fitting_layers(c, room));
+                   s->table ? " and no n-gram table" : "", (double)room * 1e-9, advice);
 }
 
 /* Each head keeps an equal share of the rows. */

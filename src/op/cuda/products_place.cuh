@@ -129,8 +129,9 @@ static __device__ __forceinline__ void run_rows(const vv_product_job &job, const
 
 /* ---- the end ---- */
 
-static __device__ void store(const vv_product_job &job, const vv_product_part &p, unsigned output,
-                             unsigned x_row, unsigned to_row, const float *y) {
+static __device__ __forceinline__ void store(const vv_product_job &job, const vv_product_part &p,
+                                             unsigned output, unsigned x_row, unsigned to_row,
+                                             const float (&y)[VV_MATRICES_MAX]) {
     float result = y[0], streams = (float)job.streams;
     switch (p.end) {
     case VV_END_SILU:
@@ -141,9 +142,12 @@ static __device__ void store(const vv_product_job &job, const vv_product_part &p
         break;
     case VV_END_GATED_MEAN:
         result = 0.0f;
-        for (unsigned m = 0; m < p.matrices; m++) {
-            size_t at = ((size_t)x_row * job.streams + m) * p.outputs + output;
-            result = fmaf(vv_sigmoid(y[m]), job.with[at], result);
+        VV_UNROLL
+        for (unsigned m = 0; m < VV_MATRICES_MAX; m++) {
+            if (m < p.matrices) {
+                size_t at = ((size_t)x_row * job.streams + m) * p.outputs + output;
+                result = fmaf(vv_sigmoid(y[m]), job.with[at], result);
+            }
         }
         result = result / streams;
         break;
@@ -165,13 +169,17 @@ static __device__ __forceinline__ void finish(const vv_product_job &job, const p
     unsigned outputs = at.used / p.matrices;
     for (unsigned i = threadIdx.x; i < outputs * rows.count; i += blockDim.x) {
         unsigned o = i % outputs, r = i / outputs, output = at.first_output + o;
-        float y[VV_MATRICES_MAX];
+        float y[VV_MATRICES_MAX]; /* by constant indices alone, so that it lies in registers */
         bool good = true;
-        for (unsigned m = 0; m < p.matrices; m++) {
-            const float *scale = p.scale[m > 0 && p.matrix_rows == 0];
-            y[m] = total(o * p.matrices + m, r);
-            y[m] = scale ? y[m] * scale[at.expert] : y[m];
-            good = good && isfinite(y[m]);
+        VV_UNROLL
+        for (unsigned m = 0; m < VV_MATRICES_MAX; m++) {
+            y[m] = 0.0f;
+            if (m < p.matrices) {
+                const float *scale = p.scale[m > 0 && p.matrix_rows == 0];
+                y[m] = total(o * p.matrices + m, r);
+                y[m] = scale ? y[m] * scale[at.expert] : y[m];
+                good = good && isfinite(y[m]);
+            }
         }
         if (good) {
             store(job, p, output, rows.x(r), rows.to(r), y);

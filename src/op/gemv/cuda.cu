@@ -25,8 +25,24 @@ template <vv_product_way WAY> int launch(const void *args, const vv_launch *on) 
 /* Ways other than the rule's, each for the numbers of rows where it may be the best. */
 template <vv_product_way WAY> bool fits(const void *args) {
     auto a = static_cast<const struct vv_gemv *>(args);
-    size_t rows = vv_rows(a->rows), least = WAY == VV_ONE_BY_ONE || WAY == VV_A_FEW ? 1 : 2;
-    size_t most = WAY == VV_ONE_BY_ONE ? 8 : WAY == VV_A_FEW ? 32 : SIZE_MAX;
+    size_t rows = vv_rows(a->rows), least = 1, most = SIZE_MAX;
+    switch (WAY) {
+    case VV_ONE_BY_ONE:
+        most = 8;
+        break;
+    case VV_A_FEW:
+        most = 16;
+        break;
+    case VV_TILES_OF_32:
+        least = 4;
+        break;
+    default:
+        least = 9;
+        break;
+    }
+    if (WAY == VV_TILES_OF_64 && vv_is_float_type(a->weight->type)) {
+        return false; /* floats have one tile */
+    }
     return rows >= least && rows <= most && !a->x.float_only && vv_cuda_way_fits(WAY, a->x.width);
 }
 
