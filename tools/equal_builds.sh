@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # equal_builds.sh: gcc and clang, without and with optimisation, must give the same logits to the
 # bit, for every window and thread count, and the same blocks in every format that can be encoded.
-# The four builds have warnings as errors; gcc with optimisation is build/release.
+# The four builds have warnings as errors, in two of them the tests, too; gcc with optimisation is
+# build/release.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 command -v ninja > /dev/null && export CMAKE_GENERATOR=Ninja
@@ -24,7 +25,7 @@ build() {
     flavours+=("$folder")
 }
 build build/release all -DCMAKE_BUILD_TYPE=Release
-build build/equal/gcc-Debug all -DCMAKE_C_COMPILER=gcc -DCMAKE_BUILD_TYPE=Debug
+build build/equal/gcc-Debug varve -DCMAKE_C_COMPILER=gcc -DCMAKE_BUILD_TYPE=Debug
 build build/equal/clang-Debug all -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=Debug
 build build/equal/clang-Release varve -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=Release
 
@@ -52,8 +53,8 @@ all_equal() {
 tokens=$(seq -s , 3 4 275) # 69 of them: more than the largest window but one
 for flavour in "${flavours[@]}"; do
     for model in micro.f32 hq.ud; do
-        for window in 1 2 3 7 64 all; do
-            for threads in 1 2 3 4; do
+        for window in 1 3 7 64 all; do
+            for threads in 1 3; do
                 echo "$model npy $flavour logits -m tests/data/qwen4exp/$model.gguf" \
                     "--tokens $tokens -w $window -t $threads"
             done
