@@ -16,8 +16,11 @@ fi
 shift
 shopt -s nullglob
 models=()
-for model in tests/data/{qwen4exp,deepseek4}/*.gguf ${1:+"$1"/{qwen4exp,deepseek4}/*.gguf}; do
-    [[ $model == *golden.gguf ]] || models+=("$model")
+folders=(tests/data ${1:+"$1"})
+for folder in "${folders[@]}"; do
+    for model in "$folder"/{qwen4exp,deepseek4}/*.gguf; do
+        [[ $model == *golden.gguf ]] || models+=("$model")
+    done
 done
 tokens=$(seq -s ' ' 3 4 275) # 69 of them: more than the largest window but one
 work=$(mktemp -d)
