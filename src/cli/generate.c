@@ -61,7 +61,7 @@ size_t run_written(const struct run *run) {
     return run->ids.count + run->dropped - run->prompt_count;
 }
 
-static bool ends_answer(const struct run *run, int32_t id) {
+bool run_ends_answer(const struct run *run, int32_t id) {
     for (size_t i = 0; i < run->opened.info.stop_count; i++) {
         if (run->opened.info.stop_ids[i] == id) {
             return true;
@@ -94,7 +94,7 @@ static int step(struct run *run, bool *ended) {
         return fail("%s", error.message);
     }
     *ended = true;
-    if (ends_answer(run, id)) {
+    if (run_ends_answer(run, id)) {
         run->finish = FINISH_EOS;
         return EXIT_DONE;
     }

@@ -33,15 +33,6 @@ struct parallel {
 
 /* ---- an answer's tokens ---- */
 
-static bool ends_answer(const struct run *run, int32_t id) {
-    for (size_t i = 0; i < run->opened.info.stop_count; i++) {
-        if (run->opened.info.stop_ids[i] == id) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Adds text to the answer through the stop texts; `*stopped`: one is complete. */
 static int add_text(struct answer *a, const char *text, size_t length, bool end, bool *stopped,
                     struct varve_error *error) {
@@ -69,7 +60,7 @@ static int on_next(void *context, const float *logits, struct varve_next *next,
     }
     int code =
         varve_sampler_draw(run->sampler, logits, a->ids.at, a->ids.count, a->ids.count, &id, error);
-    if (code == VARVE_OK && ends_answer(run, id)) {
+    if (code == VARVE_OK && run_ends_answer(run, id)) {
         a->finish = "eos";
         return VARVE_OK;
     }

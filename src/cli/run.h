@@ -46,6 +46,8 @@ void run_close_streams(struct run *run);
 /* All that is open. */
 void run_close(struct run *run);
 
+/* Whether the model ends an answer with this token. */
+bool run_ends_answer(const struct run *run, int32_t id);
 /* Tokens of the answer so far. */
 size_t run_written(const struct run *run);
 
