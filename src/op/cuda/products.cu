@@ -8,28 +8,18 @@ namespace vv_products {
 template <unsigned R>
 __global__ void __launch_bounds__(THREADS)
     floats(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
-    vv_follow();
-    place at;
-    if (!find_place(job, grid, at)) {
-        return;
-    }
     float *sum = vv_dynamic_shared<float>();
-    run_rows<R>(job, at, [&](const rows_in_hand<R> &rows) {
+    run_sums<R>(job, grid, sum, [&](const place &at, const rows_in_hand<R> &rows) {
         float_rows<R>(job, at, rows, sum);
-        finish_sums<R>(job, at, rows, sum);
     });
 }
 
 __global__ void __launch_bounds__(THREADS, 2)
     plain(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
-    vv_follow();
-    place at;
-    if (!find_place(job, grid, at)) {
-        return;
-    }
     auto &memory = *vv_dynamic_shared<plain_memory>();
-    run_rows<PLAIN>(job, at,
-                    [&](const rows_in_hand<PLAIN> &rows) { plain_rows(job, at, rows, memory); });
+    run_block<PLAIN>(job, grid, [&](const place &at, const rows_in_hand<PLAIN> &rows) {
+        plain_rows(job, at, rows, memory);
+    });
 }
 
 VV_STARTER(start_floats, floats<1>)
@@ -61,10 +51,11 @@ struct plan {
     size_t shared;
 };
 
-/* Weight rows that all blocks have, and those of one of `slots`. */
+/* Weight rows that all blocks have together. */
 static size_t all_slots(const vv_product_job &job, const vv_product_part &p) {
     return (size_t)p.outputs * p.matrices * (job.active ? job.slices_most : 1);
 }
+/* Of `slots` rows as many as whole outputs take. */
 static unsigned whole_outputs(const vv_product_part &p, unsigned slots) {
     return slots / p.matrices * p.matrices;
 }

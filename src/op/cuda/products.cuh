@@ -14,74 +14,55 @@ constexpr unsigned TILE_FEW = 32, TILE_MANY = 64;
 /* Bytes of a block's shared memory before its sums. */
 static constexpr size_t few_staged = WARPS * sizeof(few_stage);
 
+/* Kernels that leave segments' sums in `sum`: `segments(at, rows)` those of part 0; part 1 is of
+ * a float format. */
+template <unsigned R, typename SEGMENTS>
+static __device__ __forceinline__ void run_sums(const vv_product_job &job, const grid_of_job &grid,
+                                                float *sum, SEGMENTS segments) {
+    run_block<R>(job, grid, [&](const place &at, const rows_in_hand<R> &rows) {
+        if (at.second) {
+            float_rows<R>(job, at, rows, sum);
+        } else {
+            segments(at, rows);
+        }
+        finish_sums<R>(job, at, rows, sum);
+    });
+}
+
 template <int TYPE>
 __global__ void __launch_bounds__(THREADS)
     one(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
-    vv_follow();
-    place at;
-    if (!find_place(job, grid, at)) {
-        return;
-    }
     float *sum = vv_dynamic_shared<float>();
-    run_rows<1>(job, at, [&](const rows_in_hand<1> &rows) {
-        if (at.second) {
-            float_rows<1>(job, at, rows, sum);
-        } else {
-            one_row<TYPE>(job, at, rows.x(0), sum);
-        }
-        finish_sums<1>(job, at, rows, sum);
+    run_sums<1>(job, grid, sum, [&](const place &at, const rows_in_hand<1> &rows) {
+        one_row<TYPE>(job, at, rows.x(0), sum);
+    });
+}
+
+template <int TYPE>
+__global__ void __launch_bounds__(THREADS)
+    decoded(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
+    float *sum = vv_dynamic_shared<float>();
+    run_sums<1>(job, grid, sum, [&](const place &at, const rows_in_hand<1> &rows) {
+        decoded_row<TYPE>(job, at, rows.x(0), sum);
     });
 }
 
 template <int TYPE>
 __global__ void __launch_bounds__(THREADS)
     few(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
-    vv_follow();
-    place at;
-    if (!find_place(job, grid, at)) {
-        return;
-    }
     few_stage *staged = vv_dynamic_shared<few_stage>();
     float *sum = reinterpret_cast<float *>(vv_dynamic_shared<uint8_t>() + few_staged);
-    run_rows<FEW>(job, at, [&](const rows_in_hand<FEW> &rows) {
-        if (at.second) {
-            float_rows<FEW>(job, at, rows, sum);
-        } else {
-            few_rows<TYPE>(job, at, rows, staged, sum);
-        }
-        finish_sums<FEW>(job, at, rows, sum);
+    run_sums<FEW>(job, grid, sum, [&](const place &at, const rows_in_hand<FEW> &rows) {
+        few_rows<TYPE>(job, at, rows, staged, sum);
     });
 }
 
 template <int TYPE, unsigned TN>
 __global__ void __launch_bounds__(THREADS, 2)
     tile(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
-    vv_follow();
-    place at;
-    if (!find_place(job, grid, at)) {
-        return;
-    }
     auto &memory = *vv_dynamic_shared<tile_memory<TN>>();
-    run_rows<TN>(job, at,
-                 [&](const rows_in_hand<TN> &rows) { tile_rows<TYPE, TN>(job, at, rows, memory); });
-}
-
-template <int TYPE>
-__global__ void __launch_bounds__(THREADS)
-    decoded(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
-    vv_follow();
-    place at;
-    if (!find_place(job, grid, at)) {
-        return;
-    }
-    float *sum = vv_dynamic_shared<float>();
-    run_rows<1>(job, at, [&](const rows_in_hand<1> &rows) {
-        if (at.second) {
-            float_rows<1>(job, at, rows, sum);
-        } else {
-            decoded_row<TYPE>(job, at, rows.x(0), sum);
-        }
-        finish_sums<1>(job, at, rows, sum);
+    run_block<TN>(job, grid, [&](const place &at, const rows_in_hand<TN> &rows) {
+        tile_rows<TYPE, TN>(job, at, rows, memory);
     });
 }
 

@@ -22,8 +22,8 @@ struct grid_of_job {
 struct place {
     const vv_product_part *part;
     unsigned second; /* which part it is */
-    unsigned slots, lanes;
-    unsigned used; /* slots, up to the last output */
+    unsigned lanes;
+    unsigned used; /* slots of the block, up to the last output */
     unsigned first_output;
     unsigned segments, stride; /* stride: of a row's sums, odd */
     unsigned expert;           /* slice of the weights */
@@ -60,10 +60,10 @@ static __device__ __forceinline__ bool find_place(const vv_product_job &job,
     at.second = blockIdx.x >= grid.blocks;
     at.part = &job.part[at.second];
     at.lanes = grid.lanes[at.second];
-    at.slots = grid.slots[at.second];
-    at.first_output = (blockIdx.x - at.second * grid.blocks) * (at.slots / at.part->matrices);
+    unsigned slots = grid.slots[at.second];
+    at.first_output = (blockIdx.x - at.second * grid.blocks) * (slots / at.part->matrices);
     unsigned left = (at.part->outputs - at.first_output) * at.part->matrices;
-    at.used = at.slots < left ? at.slots : left;
+    at.used = slots < left ? slots : left;
     at.segments = segments_of(job);
     at.stride = at.segments | 1;
     at.expert = 0;
@@ -107,19 +107,24 @@ __device__ __forceinline__ rows_in_hand<1> take_rows<1>(const vv_product_job &jo
     return {1, {row / job.used, row}};
 }
 
-/* A block's rows, R at a time: `multiply(rows)` makes their products and ends with what
- * `finish` reads. */
+/* What every kernel does: a block's rows, R at a time. `multiply(at, rows)` makes their products
+ * whole. */
 template <unsigned R, typename MULTIPLY>
-static __device__ __forceinline__ void run_rows(const vv_product_job &job, const place &at,
-                                                MULTIPLY multiply) {
+static __device__ __forceinline__ void run_block(const vv_product_job &job, const grid_of_job &grid,
+                                                 MULTIPLY multiply) {
+    vv_follow();
     __shared__ unsigned list[2 * R];
+    place at;
+    if (!find_place(job, grid, at)) {
+        return;
+    }
     unsigned first = blockIdx.z * R, end = job.rows;
     if (job.active) {
         first = (unsigned)job.begin[at.expert];
         end = (unsigned)job.begin[at.expert + 1];
     }
     for (; first < end; first += R) {
-        multiply(take_rows<R>(job, first, end, list));
+        multiply(at, take_rows<R>(job, first, end, list));
         if (!job.active) {
             return;
         }

@@ -151,7 +151,7 @@ static __device__ __forceinline__ uint32_t sums_as_halves(uint32_t sums) {
     return pack_halves((int16_t)sums, (int)sums >> 16);
 }
 
-/* The fragments of group j of two tiles of 8 staged columns, or of one. */
+/* The fragments of group j of two tiles of 8 staged columns. */
 static __device__ __forceinline__ void load_two(const staged_row *columns, unsigned j,
                                                 unsigned (&b)[2][2]) {
     unsigned lane = threadIdx.x % 32, to[4];
