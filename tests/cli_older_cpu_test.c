@@ -1,6 +1,7 @@
 /* The program on an x86 CPU from before AVX, emulated (case C109). */
 #include "support/command.h"
 #include "support/folder.h"
+#include "support/sanitized.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,15 +12,6 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-
-/* Sanitizers' own memory is not to be had under the emulator. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
 
 #define MICRO VARVE_SOURCE_DIR "/tests/data/qwen4exp/micro.f32.gguf"
 #define LOGITS(path) "logits", "-m", MICRO, "--tokens", "1 2 3 4 5", "-t", "2", "-o", path
@@ -32,7 +24,7 @@ static char emulator[4096];
 
 /* Leaves the test out where there is no emulator that this build can run on. */
 static void find_emulator(void) {
-#if defined(__x86_64__) && !defined(SANITIZED)
+#if defined(__x86_64__) && !SANITIZED
     const char *path = getenv("PATH");
     while (path && *path) {
         int length = (int)strcspn(path, ":");

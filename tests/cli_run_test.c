@@ -1,6 +1,7 @@
 /* `varve run` as a program: prompts, limits, events, signals, pipes (cases C030, C034, C184). */
 #include "support/command.h"
 #include "support/folder.h"
+#include "support/sanitized.h"
 
 #include <fcntl.h>
 #include <jansson.h>
@@ -335,12 +336,7 @@ static void c184_ctrl_c_before_there_is_a_prompt(void **state) {
     close(ends[1]);
 }
 
-/* Sanitizers slow the program down, and take memory. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { LONG_PROMPT = 1000 };
-#else
-enum { LONG_PROMPT = 6000 };
-#endif
+enum { LONG_PROMPT = SANITIZED ? 1000 : 6000 };
 
 /* A prompt of many tokens, one at a time, takes long enough to be interrupted. */
 static const char *long_prompt(void) {

@@ -2,6 +2,7 @@
  * taken over where that is possible (glibc, no sanitizer). */
 #include "gguf/writer.h"
 #include "support/gguf_bytes.h"
+#include "support/sanitized.h"
 #include "support/temporary.h"
 
 #include <setjmp.h>
@@ -13,13 +14,7 @@
 
 #include <cmocka.h>
 
-#if defined(__has_feature)
-#define HAS_SANITIZER (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
-#else
-#define HAS_SANITIZER 0
-#endif
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) &&       \
-    !HAS_SANITIZER
+#if defined(__GLIBC__) && !SANITIZED
 
 extern void *__libc_malloc(size_t);
 extern void *__libc_calloc(size_t, size_t);

@@ -1,5 +1,6 @@
 /* What a GGUF file may not claim: cases C001 to C005 and C008 of docs/cases.md, and their kin. */
 #include "support/gguf_bytes.h"
+#include "support/sanitized.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,14 +12,6 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
 
 /* `b` is refused with `code` and a sentence that holds all of the words (ended by NULL). */
 static void refused(struct gguf_bytes *b, int code, ...) {
@@ -200,7 +193,7 @@ static void c008_lengths_beyond_the_file(void **state) {
     (void)state;
     pid_t child = fork();
     if (child == 0) {
-#ifndef SANITIZED
+#if !SANITIZED
         struct rlimit limit = {UINT64_C(1) << 28, UINT64_C(1) << 28};
         setrlimit(RLIMIT_AS, &limit);
 #endif
