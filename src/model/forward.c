@@ -61,7 +61,7 @@ static void planes_memory(struct vv_forward *f, size_t rows, size_t width, size_
                           float **scale, int16_t **sum16, struct vv_panel_row **panel) {
     if (!*q) {
         size_t segments = vv_plane_scales(width, VV_COARSE_UNIT);
-        if (!vv_program_is_launched(f->program)) {
+        if (f->panels) {
             *panel = vv_program_memory(f->program, segments * rows * sizeof **panel);
         }
         *q = vv_program_memory(f->program, rows * width);

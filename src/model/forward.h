@@ -52,6 +52,7 @@ struct vv_forward {
     size_t rows, outputs, sequences; /* of the largest window */
     size_t context;                  /* tokens a sequence may have */
     bool float_activations;
+    bool panels;                          /* there are kernels that take planes as panels, too */
     bool rounded_cache;                   /* as in struct vv_state_options */
     enum vv_index_arithmetic index_score; /* not VV_INDEX_AUTO */
     struct vv_tap *taps;                  /* observe: grown as needed; else NULL */

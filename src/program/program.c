@@ -89,10 +89,6 @@ static bool grow(void **list, size_t *room, size_t count, size_t bytes) {
     return more != NULL;
 }
 
-bool vv_program_is_launched(const struct vv_program *program) {
-    return program->device && program->device->launcher;
-}
-
 void *vv_program_memory(struct vv_program *program, size_t bytes) {
     if (program->failure.code != VV_OK) {
         return NULL;

@@ -26,10 +26,6 @@ void vv_program_free(struct vv_program *program);
  * set to the largest ones until the program is finished. */
 struct vv_window *vv_program_window(struct vv_program *program);
 
-/* Whether steps are launched on a device of its own: its kernels take no panels of planes. False of
- * a program that is only measured. */
-bool vv_program_is_launched(const struct vv_program *program);
-
 /* Activation memory on the device, zeroed, for as long as the program lives. */
 void *vv_program_memory(struct vv_program *program, size_t bytes);
 size_t vv_program_memory_bytes(const struct vv_program *program);

@@ -9,6 +9,10 @@ enum vv_device_kind {
     VV_DEVICE_CUDA,
     VV_DEVICE_CUDA_EMULATED,
 };
+/* Whether its kernels are the CPU's. */
+static inline bool vv_device_is_host(enum vv_device_kind kind) {
+    return kind == VV_DEVICE_CPU || kind == VV_DEVICE_MOCK;
+}
 /* Any of them; `options` count for the first two. */
 int vv_device_open(enum vv_device_kind kind, const struct vv_cpu_options *options,
                    struct vv_device **device, struct vv_error *error);

@@ -56,6 +56,7 @@ static void set_up_forward(const struct vv_session *s, enum vv_pass which, struc
                                               : o->outputs,
         .context = o->context,
         .float_activations = o->float_activations,
+        .panels = vv_device_is_host(o->device),
         .rounded_cache = o->rounded_cache,
         .index_score = o->index_score,
         .observe = o->observe,

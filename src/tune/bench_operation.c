@@ -369,7 +369,7 @@ static int check_names(const struct vv_bench_lines_options *o, struct vv_error *
 
 static int open_team(struct vv_bench *bench) {
     const struct vv_bench_lines_options *o = bench->options;
-    if (o->device >= VV_DEVICE_CUDA) {
+    if (!vv_device_is_host(o->device)) {
         int opened = vv_device_open(o->device, NULL, &bench->device, bench->error);
         bench->check.device = opened == VV_OK ? bench->device : NULL;
         return opened;

@@ -48,7 +48,7 @@ int vv_check_run(const struct vv_check_options *options, size_t *passed, size_t 
     bool found = false;
     struct vv_device *device = NULL; /* the CPU's variants are called as they are */
     *passed = *failed = 0;
-    if (options->device == VV_DEVICE_CUDA || options->device == VV_DEVICE_CUDA_EMULATED) {
+    if (!vv_device_is_host(options->device)) {
         int code = vv_device_open(options->device, NULL, &device, error);
         if (code != VV_OK) {
             return code;
