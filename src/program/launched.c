@@ -13,6 +13,10 @@
 
 enum { RECORDINGS = 48, RECORDED_ROWS_MOST = 64, BRANCHES = 4, DEPTH_LEAST = 256 };
 
+/* Of so few rows steps are queued one behind the other: each is launched, and asks for its weights,
+ * while those in front of it run, which gives more than running side by side. */
+enum { CHAINED_ROWS_MOST = 8 };
+
 /* What a launch may depend on. */
 struct key {
     int32_t rows, outputs, sequences, depth;
@@ -161,22 +165,55 @@ static int provide_scratch(struct vv_program *program, const struct vv_launch *l
     return l->scratch ? VV_OK : vv_fail_memory(error, most, "the scratch memory of a window");
 }
 
+/* The steps of the phase that are launched together with its step `first`, itself the first of
+ * them; none: it went with an earlier one. */
+static size_t together(const struct vv_program *program, const struct vv_phase *phase, size_t first,
+                       struct vv_launched_step *steps /* [VV_TOGETHER_MAX] */) {
+    const struct vv_variant *variant = program->steps[first].variant;
+    size_t before = 0, count = 0;
+    for (size_t i = phase->begin; i < first && variant->launch_all; i++) {
+        before += program->steps[i].variant->launch_all == variant->launch_all;
+    }
+    if (before % VV_TOGETHER_MAX) {
+        return 0;
+    }
+    for (size_t i = first; i < phase->end && count < VV_TOGETHER_MAX; i++) {
+        const struct vv_step *s = &program->steps[i];
+        if (i == first || (variant->launch_all && s->variant->launch_all == variant->launch_all)) {
+            steps[count++] = (struct vv_launched_step){s->args, (uint32_t)i};
+        }
+    }
+    return count;
+}
+
+static int start(const struct vv_variant *variant, const struct vv_launched_step *steps,
+                 size_t count, const struct vv_launch *launch) {
+    return count > 1 ? variant->launch_all(steps, count, launch)
+                     : variant->launch(steps->args, launch);
+}
+
 static int queue_phase(struct vv_program *program, const struct vv_phase *phase,
                        struct vv_launch *launch, struct vv_error *error) {
     const struct vv_launcher *launcher = program->device->launcher;
     uint8_t *scratch = program->launched->scratch;
+    bool chained = program->window->rows <= CHAINED_ROWS_MOST && !program->profile;
+    unsigned branch = 0, branches = chained || program->profile ? 1 : BRANCHES;
     int code = VV_OK;
     for (size_t i = phase->begin; i < phase->end && code == VV_OK; i++) {
         const struct vv_step *s = &program->steps[i];
-        unsigned branch = program->profile ? 0 : (unsigned)(i - phase->begin) % BRANCHES;
-        code = launcher->branch(program->device, branch, launch, error);
+        struct vv_launched_step steps[VV_TOGETHER_MAX] = {{s->args, (uint32_t)i}};
+        size_t count = chained ? together(program, phase, i, steps) : 1;
+        if (count == 0) {
+            continue;
+        }
+        code = launcher->branch(program->device, branch++ % branches, launch, error);
         launch->step = (uint32_t)i;
         launch->scratch = scratch;
         scratch += s->variant->scratch ? aligned(s->variant->scratch(s->args, launch)) : 0;
         if (code == VV_OK && program->profile) {
             code = launcher->mark(program->device, i, error);
         }
-        if (code == VV_OK && s->variant->launch(s->args, launch) != VV_OK) {
+        if (code == VV_OK && start(s->variant, steps, count, launch) != VV_OK) {
             code = vv_fail(error, VV_ERROR_DEVICE, "%s (%s): the GPU refuses to run %s", s->what,
                            s->operation->name, s->variant->name);
         }

@@ -3,31 +3,16 @@
 
 namespace vv_products {
 
-/* ---- weights of float formats ---- */
-
-template <unsigned R>
-__global__ void __launch_bounds__(THREADS)
-    floats(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
-    float *sum = vv_dynamic_shared<float>();
-    run_sums<R>(job, grid, sum, [&](const place &at, const rows_in_hand<R> &rows) {
-        float_rows<R>(job, at, rows, sum);
-    });
-}
-
 __global__ void __launch_bounds__(THREADS, 2)
     plain(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
     auto &memory = *vv_dynamic_shared<plain_memory>();
-    run_block<PLAIN>(job, grid, [&](const place &at, const rows_in_hand<PLAIN> &rows) {
+    run_block<PLAIN, false>(job, grid, [&](const place &at, const rows_in_hand<PLAIN> &rows) {
         plain_rows(job, at, rows, memory);
     });
 }
+static VV_STARTER(start_plain, plain)
 
-VV_STARTER(start_floats, floats<1>)
-VV_STARTER(start_few_floats, floats<FEW>)
-VV_STARTER(start_plain, plain)
-
-static const kernels float_kernels = {start_floats, start_few_floats, start_plain, start_plain,
-                                      start_floats};
+    static const kernels float_kernels = {start_plain, start_plain, nullptr};
 
 static const kernels *kernels_of(int type) {
     const kernels *k = super_kernels(type);
@@ -100,39 +85,34 @@ static void plan_part(const vv_product_job &job, unsigned i, const vv_launch *on
         lanes = share(job, p, each > 1 ? each : 4, most, to.rows, on, rows_of);
         slots = rows_of(lanes);
     }
-    to.grid.lanes[i] = lanes;
-    to.grid.slots[i] = whole_outputs(p, slots);
-    unsigned blocks = vv_blocks(p.outputs, to.grid.slots[i] / p.matrices);
-    to.grid.blocks = i == 0 ? blocks : to.grid.blocks;
-    to.blocks += blocks;
+    slots = whole_outputs(p, slots);
+    to.blocks += vv_blocks(p.outputs, slots / p.matrices);
+    to.grid.part[i] = {slots, lanes, to.blocks};
     if (!by_tiles(to.how)) {
         size_t sums = (size_t)slots * to.rows * (segments | 1) * sizeof(float);
-        sums += to.how == VV_A_FEW && !vv_is_float_type(job.part[0].type) ? few_staged : 0;
+        sums += to.how == VV_A_FEW ? few_staged : 0;
         to.shared = sums > to.shared ? sums : to.shared;
     }
 }
 
 /*
  * By the rows that each weight meets, about, as far as the host can know. Measured on an H200
- * (docs/measurements/2026-11-30-cuda.md): two rows one after another cost less than matrix units do
- * for any number up to eight, and experts of so few rows have mostly one each.
+ * (docs/measurements/2026-11-30-cuda.md). Experts of few rows have mostly one each.
  */
 static vv_product_way rule(const vv_product_job &job, const vv_launch *on) {
     const vv_product_part &p = job.part[0];
     size_t rows = job.active ? job.rows_most : job.rows;
     size_t meet = job.active ? job.rows / job.slices_most : rows;
-    bool one = vv_cuda_way_fits(VV_ONE_BY_ONE, job.x.width);
-    bool few = vv_cuda_way_fits(VV_A_FEW, job.x.width);
-    if (vv_is_float_type(p.type)) {
-        return rows <= 2 ? VV_ONE_BY_ONE
-               : rows <= FEW || (rows <= 2 * PLAIN && all_slots(job, p) < 2 * PLAIN)
-                   ? VV_A_FEW
-                   : VV_TILES_OF_32;
-    }
-    if (one && (rows <= 2 || (job.active && rows <= FEW))) {
+    if (rows <= 1 && vv_cuda_way_fits(VV_ONE_BY_ONE, job.x.width)) {
         return VV_ONE_BY_ONE;
     }
-    if (few && (rows <= FEW || meet < 4)) {
+    if ((rows <= FOUR || (job.active && rows <= FEW)) &&
+        vv_cuda_way_fits(VV_BY_FOUR, job.x.width)) {
+        return VV_BY_FOUR;
+    }
+    bool few = vv_cuda_way_fits(VV_A_FEW, job.x.width), floats = vv_is_float_type(p.type);
+    bool small = floats ? rows <= 2 * PLAIN && all_slots(job, p) < 2 * PLAIN : meet < 4;
+    if (few && (rows <= FEW || small)) {
         return VV_A_FEW;
     }
     size_t blocks = all_slots(job, p) / TILE_ROWS * (job.active ? 1 : meet / TILE_MANY);
@@ -143,9 +123,12 @@ static start *kernel_of(const vv_product_job &job, plan &to) {
     const kernels *k = kernels_of(job.part[0].type);
     bool floats = k == &float_kernels;
     switch (to.how) {
+    case VV_BY_FOUR:
+        to.rows = FOUR;
+        return start_four;
     case VV_A_FEW:
         to.rows = FEW;
-        return k->few;
+        return start_few;
     case VV_TILES_OF_32:
         to.rows = floats ? PLAIN : TILE_FEW;
         to.shared = floats ? sizeof(plain_memory) : sizeof(tile_memory<TILE_FEW>);
@@ -156,14 +139,15 @@ static start *kernel_of(const vv_product_job &job, plan &to) {
         return k->tile_many;
     default:
         to.rows = 1;
-        return to.decoded ? k->decoded : k->one;
+        return to.decoded ? k->decoded : start_one;
     }
 }
 
-static int run(const vv_product_job &job, vv_product_way how, const vv_launch *on) {
+/* One launch. */
+static int run(const vv_product_job &job, vv_product_way how, bool decoded, const vv_launch *on) {
     plan to = {};
-    to.decoded = job.x.float_only && !vv_is_float_type(job.part[0].type);
-    to.how = to.decoded ? VV_ONE_BY_ONE : how;
+    to.decoded = decoded;
+    to.how = how;
     start *s = kernel_of(job, to);
     for (unsigned i = 0; i < job.parts; i++) {
         plan_part(job, i, on, to);
@@ -180,10 +164,11 @@ using namespace vv_products;
 bool vv_cuda_way_fits(enum vv_product_way way, size_t width) {
     constexpr size_t shared_most = 99 << 10; /* of a block of any GPU */
     size_t sums = ((width + 127) / 128 | 1) * sizeof(float);
-    return (way == VV_A_FEW ? few_staged + UNIT_ROWS * FEW * sums : sums) <= shared_most;
+    size_t rows = way == VV_A_FEW ? UNIT_ROWS * FEW : way == VV_BY_FOUR ? FOUR : 1;
+    return (way == VV_A_FEW ? few_staged : 0) + rows * sums <= shared_most;
 }
 
-void vv_cuda_part(struct vv_product_part *part, const struct vv_weight *weight) {
+void vv_cuda_part(struct vv_product_part *part, const struct vv_weight *weight, uint32_t step) {
     part->data[0] = weight->data;
     part->scale[0] = weight->scale;
     part->row_bytes = vv_split_row_bytes(weight->row_bytes);
@@ -191,22 +176,24 @@ void vv_cuda_part(struct vv_product_part *part, const struct vv_weight *weight) 
     part->outputs = (unsigned)weight->rows;
     part->matrices = 1;
     part->type = weight->type;
+    part->step = step;
 }
 
 int vv_cuda_products(const struct vv_product_job *given, const struct vv_launch *on) {
     vv_product_job job = *given;
     job.used = job.used ? job.used : 1;
-    job.trouble.status = on->status;
-    job.trouble.step = on->step;
+    job.status = on->status;
     vv_product_way how = job.way == VV_BY_RULE ? rule(job, on) : job.way;
-    if (job.parts > 1 && by_tiles(how)) {
-        vv_product_job second = job; /* tiles of floats are another kernel */
-        second.part[0] = job.part[1];
-        second.parts = job.parts = 1;
-        int code = run(second, rule(second, on), on);
-        if (code != VV_OK) {
-            return code;
-        }
+    if (!job.x.float_only && !by_tiles(how)) {
+        return run(job, how, false, on);
     }
-    return run(job, how, on);
+    int code = VV_OK;
+    for (unsigned i = 0; i < given->parts && code == VV_OK; i++) { /* one format a launch */
+        job.part[0] = given->part[i];
+        job.parts = 1;
+        bool decoded = job.x.float_only && !vv_is_float_type(job.part[0].type);
+        how = decoded ? VV_ONE_BY_ONE : job.way == VV_BY_RULE ? rule(job, on) : job.way;
+        code = run(job, how, decoded, on);
+    }
+    return code;
 }

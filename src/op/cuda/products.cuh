@@ -4,56 +4,57 @@
 #pragma once
 #include "op/cuda/products_few.cuh"
 #include "op/cuda/products_float.cuh"
-#include "op/cuda/products_one.cuh"
+#include "op/cuda/products_rows.cuh"
 #include "op/cuda/products_tile.cuh"
 
 namespace vv_products {
 
-constexpr unsigned TILE_FEW = 32, TILE_MANY = 64;
+constexpr unsigned FOUR = 4, TILE_FEW = 32, TILE_MANY = 64;
 
 /* Bytes of a block's shared memory before its sums. */
 static constexpr size_t few_staged = WARPS * sizeof(few_stage);
 
-/* Kernels that leave segments' sums in `sum`: `segments(at, rows)` those of part 0; part 1 is of
- * a float format. */
-template <unsigned R, typename SEGMENTS>
-static __device__ __forceinline__ void run_sums(const vv_product_job &job, const grid_of_job &grid,
-                                                float *sum, SEGMENTS segments) {
-    run_block<R>(job, grid, [&](const place &at, const rows_in_hand<R> &rows) {
-        if (at.second) {
-            float_rows<R>(job, at, rows, sum);
-        } else {
-            segments(at, rows);
-        }
-        finish_sums<R>(job, at, rows, sum);
-    });
-}
+/* Starts a kernel. */
+typedef int start(const vv_product_job &job, const grid_of_job &grid, dim3 blocks, size_t shared,
+                  void *stream);
 
-template <int TYPE>
-__global__ void __launch_bounds__(THREADS)
-    one(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
-    float *sum = vv_dynamic_shared<float>();
-    run_sums<1>(job, grid, sum, [&](const place &at, const rows_in_hand<1> &rows) {
-        one_row<TYPE>(job, at, rows.x(0), sum);
-    });
-}
+#define VV_STARTER(name, ...)                                                                      \
+    int name(const vv_product_job &job, const grid_of_job &grid, dim3 blocks, size_t shared,       \
+             void *stream) {                                                                       \
+        return vv_start_early((__VA_ARGS__), blocks, THREADS, shared, stream, job, grid);          \
+    }
+
+#define VV_QUANTISED_TYPES(EACH)                                                                   \
+    EACH(Q2_K)                                                                                     \
+    EACH(Q3_K) EACH(Q4_K) EACH(Q5_K) EACH(Q6_K) EACH(IQ4_XS) EACH(Q1_0) EACH(TQ1_0) EACH(TQ2_0)    \
+        EACH(IQ2_XXS) EACH(IQ2_XS) EACH(IQ2_S) EACH(IQ3_XXS) EACH(IQ3_S) EACH(IQ1_S) EACH(IQ1_M)   \
+            EACH(Q4_0) EACH(Q4_1) EACH(Q5_0) EACH(Q5_1) EACH(Q8_0) EACH(IQ4_NL) EACH(MXFP4)        \
+                EACH(NVFP4) EACH(Q2_0) EACH(Q2_0_128)
+
+/* ---- few rows: parts of any formats in one launch ---- */
+
+/* A block is of one part, so all its threads go the same way; `dot`<type> leaves the segments' sums
+ * of its products. */
+#define VV_SUMS(dot)                                                                               \
+    switch (at.part->type) {                                                                       \
+        VV_QUANTISED_TYPES(dot)                                                                    \
+    default:                                                                                       \
+        float_rows(job, at, rows, sum);                                                            \
+        break;                                                                                     \
+    }                                                                                              \
+    finish_sums(job, at, rows, sum)
+
+extern start start_one, start_four, start_few; /* products_one.cu, … */
+
+/* ---- the others: one format ---- */
 
 template <int TYPE>
 __global__ void __launch_bounds__(THREADS)
     decoded(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
     float *sum = vv_dynamic_shared<float>();
-    run_sums<1>(job, grid, sum, [&](const place &at, const rows_in_hand<1> &rows) {
+    run_block<1, false>(job, grid, [&](const place &at, const rows_in_hand<1> &rows) {
         decoded_row<TYPE>(job, at, rows.x(0), sum);
-    });
-}
-
-template <int TYPE>
-__global__ void __launch_bounds__(THREADS)
-    few(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
-    few_stage *staged = vv_dynamic_shared<few_stage>();
-    float *sum = reinterpret_cast<float *>(vv_dynamic_shared<uint8_t>() + few_staged);
-    run_sums<FEW>(job, grid, sum, [&](const place &at, const rows_in_hand<FEW> &rows) {
-        few_rows<TYPE>(job, at, rows, staged, sum);
+        finish_sums<1>(job, at, rows, sum);
     });
 }
 
@@ -61,17 +62,13 @@ template <int TYPE, unsigned TN>
 __global__ void __launch_bounds__(THREADS, 2)
     tile(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
     auto &memory = *vv_dynamic_shared<tile_memory<TN>>();
-    run_block<TN>(job, grid, [&](const place &at, const rows_in_hand<TN> &rows) {
+    run_block<TN, false>(job, grid, [&](const place &at, const rows_in_hand<TN> &rows) {
         tile_rows<TYPE, TN>(job, at, rows, memory);
     });
 }
 
-/* Starts one of these. */
-typedef int start(const vv_product_job &job, const grid_of_job &grid, dim3 blocks, size_t shared,
-                  void *stream);
-
 struct kernels {
-    start *one, *few, *tile_few, *tile_many, *decoded;
+    start *tile_few, *tile_many, *decoded;
 };
 
 /* The kernels of a quantised type (products_super.cu, products_grid.cu, products_block.cu); NULL:
@@ -80,20 +77,12 @@ const kernels *super_kernels(int type);
 const kernels *block_kernels(int type);
 const kernels *grid_kernels(int type);
 
-#define VV_STARTER(name, ...)                                                                      \
-    static int name(const vv_product_job &job, const grid_of_job &grid, dim3 blocks,               \
-                    size_t shared, void *stream) {                                                 \
-        return vv_start_early((__VA_ARGS__), blocks, THREADS, shared, stream, job, grid);          \
-    }
-
 template <int TYPE> struct starters {
-    VV_STARTER(start_one, one<TYPE>)
-    VV_STARTER(start_few, few<TYPE>)
-    VV_STARTER(start_tile_few, tile<TYPE, TILE_FEW>)
-    VV_STARTER(start_tile_many, tile<TYPE, TILE_MANY>)
-    VV_STARTER(start_decoded, decoded<TYPE>)
-    static constexpr kernels list = {start_one, start_few, start_tile_few, start_tile_many,
-                                     start_decoded};
+    static VV_STARTER(start_tile_few, tile<TYPE, TILE_FEW>) static VV_STARTER(
+        start_tile_many,
+        tile<TYPE, TILE_MANY>) static VV_STARTER(start_decoded,
+                                                 decoded<TYPE>) static constexpr kernels list = {
+        start_tile_few, start_tile_many, start_decoded};
 };
 
 #define VV_KERNELS(TYPE)                                                                           \

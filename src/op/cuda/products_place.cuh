@@ -11,17 +11,18 @@ namespace vv_products {
 
 constexpr unsigned THREADS = 256;
 
-/* A grid's first blocks are of part 0, the rest of part 1; its second dimension is the active
- * experts, its third tiles of rows where there are no experts. */
+/* A grid's first blocks are of part 0, the next ones of part 1, …; its second dimension is the
+ * active experts, its third tiles of rows where there are no experts. */
 struct grid_of_job {
-    unsigned slots[2]; /* weight rows of a block */
-    unsigned lanes[2]; /* threads, or warps, that share a weight row */
-    unsigned blocks;   /* of part 0 */
+    struct {
+        unsigned slots; /* weight rows of a block */
+        unsigned lanes; /* threads, or warps, that share a weight row */
+        unsigned end;   /* blocks of this part and those before it */
+    } part[VV_PARTS_MAX];
 };
 
 struct place {
     const vv_product_part *part;
-    unsigned second; /* which part it is */
     unsigned lanes;
     unsigned used; /* slots of the block, up to the last output */
     unsigned first_output;
@@ -55,18 +56,27 @@ static __host__ __device__ inline unsigned segments_of(const vv_product_job &job
     return (unsigned)((job.x.width + 127) / 128);
 }
 
-static __device__ __forceinline__ bool find_place(const vv_product_job &job,
-                                                  const grid_of_job &grid, place &at) {
-    at.second = blockIdx.x >= grid.blocks;
-    at.part = &job.part[at.second];
-    at.lanes = grid.lanes[at.second];
-    unsigned slots = grid.slots[at.second];
-    at.first_output = (blockIdx.x - at.second * grid.blocks) * (slots / at.part->matrices);
+static __device__ __forceinline__ place find_place(const vv_product_job &job,
+                                                   const grid_of_job &grid) {
+    unsigned i = 0, begin = 0;
+    while (blockIdx.x >= grid.part[i].end) {
+        begin = grid.part[i++].end;
+    }
+    place at;
+    unsigned slots = grid.part[i].slots;
+    at.part = &job.part[i];
+    at.lanes = grid.part[i].lanes;
+    at.first_output = (blockIdx.x - begin) * (slots / at.part->matrices);
     unsigned left = (at.part->outputs - at.first_output) * at.part->matrices;
     at.used = slots < left ? slots : left;
     at.segments = segments_of(job);
     at.stride = at.segments | 1;
     at.expert = 0;
+    return at;
+}
+
+/* Which expert's the block is; false: nobody's. */
+static __device__ __forceinline__ bool find_expert(const vv_product_job &job, place &at) {
     if (job.active) {
         if ((int)blockIdx.y >= job.active[0]) {
             return false;
@@ -107,15 +117,53 @@ __device__ __forceinline__ rows_in_hand<1> take_rows<1>(const vv_product_job &jo
     return {1, {row / job.used, row}};
 }
 
-/* What every kernel does: a block's rows, R at a time. `multiply(at, rows)` makes their products
- * whole. */
-template <unsigned R, typename MULTIPLY>
+/*
+ * Asks for all that the block will read of its weights, so that it is on its way while the kernel
+ * in front ends. Whose weights they are must not hang on what that kernel writes; an expert that is
+ * not the right one after all only costs time.
+ */
+static __device__ __forceinline__ void ask_for_weights(const vv_product_job &job, place at) {
+    constexpr unsigned line = 128;
+    if (job.active) {
+        if (!job.known_before || (int)blockIdx.y >= __ldcg(job.active)) {
+            return;
+        }
+        at.expert = (unsigned)__ldcg(job.active + 1 + blockIdx.y);
+        if (at.expert >= job.slices) {
+            return;
+        }
+    }
+    unsigned sharers = blockDim.x / at.used, slot = threadIdx.x / sharers;
+    if (slot < at.used) {
+        const uint8_t *row = row_of_slot(at, slot);
+        for (size_t b = threadIdx.x % sharers * line; b < at.part->row_bytes; b += sharers * line) {
+            vv_prefetch<false>(row + b);
+        }
+    }
+}
+
+/*
+ * What every kernel does: a block's rows, R at a time. `multiply(at, rows)` makes their products
+ * whole. The kernel behind one of experts is brought only when their routes are known: it may look
+ * at them before it waits.
+ */
+template <unsigned R, bool ASKS, typename MULTIPLY>
 static __device__ __forceinline__ void run_block(const vv_product_job &job, const grid_of_job &grid,
                                                  MULTIPLY multiply) {
-    vv_follow();
     __shared__ unsigned list[2 * R];
-    place at;
-    if (!find_place(job, grid, at)) {
+    bool late = job.active && !job.known_before;
+    if (!late) {
+        vv_bring_next();
+    }
+    place at = find_place(job, grid);
+    if (ASKS) {
+        ask_for_weights(job, at);
+    }
+    vv_wait_for_front();
+    if (late) {
+        vv_bring_next();
+    }
+    if (!find_expert(job, at)) {
         return;
     }
     unsigned first = blockIdx.z * R, end = job.rows;
@@ -189,7 +237,7 @@ static __device__ __forceinline__ void finish(const vv_product_job &job, const p
         if (good) {
             store(job, p, output, rows.x(r), rows.to(r), y);
         } else {
-            vv_report({job.trouble.status, job.trouble.step}, VV_ERROR_NOT_FINITE);
+            vv_report({job.status, p.step}, VV_ERROR_NOT_FINITE);
         }
     }
 }
@@ -201,8 +249,21 @@ static __device__ __forceinline__ void finish_sums(const vv_product_job &job, co
     __syncthreads();
     finish<R>(job, at, rows, [&](unsigned slot, unsigned r) {
         const float *s = sum + (slot * R + r) * at.stride;
+        constexpr unsigned together = 10;
         float total = 0.0f;
-        for (unsigned k = 0; k < at.segments; k++) {
+        unsigned k = 0;
+        for (; k + together <= at.segments; k += together) {
+            float some[together]; /* fetched before the chain of sums needs them */
+            VV_UNROLL
+            for (unsigned i = 0; i < together; i++) {
+                some[i] = s[k + i];
+            }
+            VV_UNROLL
+            for (unsigned i = 0; i < together; i++) {
+                total += some[i];
+            }
+        }
+        for (; k < at.segments; k++) {
             total += s[k];
         }
         return total;
