@@ -6,7 +6,7 @@ namespace vv_products {
 __global__ void __launch_bounds__(THREADS, 2)
     plain(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
     auto &memory = *vv_dynamic_shared<plain_memory>();
-    run_block<PLAIN, false>(job, grid, [&](const place &at, const rows_in_hand<PLAIN> &rows) {
+    run_block<PLAIN>(job, grid, nullptr, [&](const place &at, const rows_in_hand<PLAIN> &rows) {
         plain_rows(job, at, rows, memory);
     });
 }
@@ -33,7 +33,8 @@ struct plan {
     unsigned rows; /* of activations that a block takes together */
     grid_of_job grid;
     unsigned blocks;
-    size_t shared;
+    size_t shared; /* beside what is held and summed */
+    size_t sums;
 };
 
 /* Weight rows that all blocks have together. */
@@ -45,20 +46,28 @@ static unsigned whole_outputs(const vv_product_part &p, unsigned slots) {
     return slots / p.matrices * p.matrices;
 }
 
+/* Shared memory of a block that holds `slots` weight rows, for `row_tile` rows of activations. */
+static size_t held_bytes(const vv_product_part &p, unsigned slots) {
+    return (size_t)slots * held_pitch(p.row_bytes);
+}
+static size_t sum_bytes(unsigned segments, unsigned slots, unsigned row_tile) {
+    return (size_t)slots * row_tile * (segments | 1) * sizeof(float);
+}
+
 /*
  * Threads (or, of a few rows, warps) that share a weight row: as few as fill the GPU, so that the
- * end is divided among many rows; more where there are few rows, or where the block's sums would
- * not fit. `rows_of(lanes)`: weight rows of a block.
+ * end is divided among many rows; more where there are few rows, or where what a block holds would
+ * leave too little room for other blocks. `rows_of(lanes)`: weight rows of a block.
  */
 template <typename ROWS_OF>
 static unsigned share(const vv_product_job &job, const vv_product_part &p, unsigned least,
                       unsigned most, unsigned row_tile, const vv_launch *on, ROWS_OF rows_of) {
-    constexpr size_t sums_most = 48 << 10, blocks_least = 4;
-    unsigned lanes = least, stride = segments_of(job) | 1;
+    constexpr size_t shared_most = 48 << 10, blocks_least = 4;
+    unsigned lanes = least;
     while (lanes < most && rows_of(2 * lanes) >= p.matrices) {
-        size_t slots = rows_of(lanes);
-        bool fits = slots * row_tile * stride * sizeof(float) <= sums_most;
-        if (fits && all_slots(job, p) / slots >= blocks_least * on->processors) {
+        unsigned slots = rows_of(lanes);
+        size_t shared = held_bytes(p, slots) + sum_bytes(segments_of(job), slots, row_tile);
+        if (shared <= shared_most && all_slots(job, p) / slots >= blocks_least * on->processors) {
             break;
         }
         lanes *= 2;
@@ -89,10 +98,20 @@ static void plan_part(const vv_product_job &job, unsigned i, const vv_launch *on
     to.blocks += vv_blocks(p.outputs, slots / p.matrices);
     to.grid.part[i] = {slots, lanes, to.blocks};
     if (!by_tiles(to.how)) {
-        size_t sums = (size_t)slots * to.rows * (segments | 1) * sizeof(float);
-        sums += to.how == VV_A_FEW ? few_staged : 0;
-        to.shared = sums > to.shared ? sums : to.shared;
+        unsigned held = to.decoded ? 0 : (unsigned)held_bytes(p, slots);
+        to.grid.held = held > to.grid.held ? held : to.grid.held;
+        size_t sums = sum_bytes(segments, slots, to.rows);
+        to.sums = sums > to.sums ? sums : to.sums;
     }
+}
+
+static bool fits(const vv_product_job &job, vv_product_way way) {
+    bool all = true;
+    for (unsigned i = 0; i < job.parts; i++) {
+        const vv_product_part &p = job.part[i];
+        all = all && vv_cuda_way_fits(way, job.x.width, p.row_bytes, p.matrices);
+    }
+    return all;
 }
 
 /*
@@ -103,14 +122,13 @@ static vv_product_way rule(const vv_product_job &job, const vv_launch *on) {
     const vv_product_part &p = job.part[0];
     size_t rows = job.active ? job.rows_most : job.rows;
     size_t meet = job.active ? job.rows / job.slices_most : rows;
-    if (rows <= 1 && vv_cuda_way_fits(VV_ONE_BY_ONE, job.x.width)) {
+    if (rows <= 1 && fits(job, VV_ONE_BY_ONE)) {
         return VV_ONE_BY_ONE;
     }
-    if ((rows <= FOUR || (job.active && rows <= FEW)) &&
-        vv_cuda_way_fits(VV_BY_FOUR, job.x.width)) {
+    if ((rows <= FOUR || (job.active && rows <= FEW)) && fits(job, VV_BY_FOUR)) {
         return VV_BY_FOUR;
     }
-    bool few = vv_cuda_way_fits(VV_A_FEW, job.x.width), floats = vv_is_float_type(p.type);
+    bool few = fits(job, VV_A_FEW), floats = vv_is_float_type(p.type);
     bool small = floats ? rows <= 2 * PLAIN && all_slots(job, p) < 2 * PLAIN : meet < 4;
     if (few && (rows <= FEW || small)) {
         return VV_A_FEW;
@@ -128,6 +146,7 @@ static start *kernel_of(const vv_product_job &job, plan &to) {
         return start_four;
     case VV_A_FEW:
         to.rows = FEW;
+        to.shared = few_staged;
         return start_few;
     case VV_TILES_OF_32:
         to.rows = floats ? PLAIN : TILE_FEW;
@@ -154,18 +173,21 @@ static int run(const vv_product_job &job, vv_product_way how, bool decoded, cons
     }
     dim3 all(to.blocks, job.active ? job.slices_most : 1,
              job.active ? 1 : vv_blocks(job.rows, to.rows));
-    return s(job, to.grid, all, to.shared, on->stream);
+    return s(job, to.grid, all, to.grid.held + to.shared + to.sums, on->stream);
 }
 
 } // namespace vv_products
 
 using namespace vv_products;
 
-bool vv_cuda_way_fits(enum vv_product_way way, size_t width) {
+bool vv_cuda_way_fits(enum vv_product_way way, size_t width, size_t row_bytes, unsigned matrices) {
     constexpr size_t shared_most = 99 << 10; /* of a block of any GPU */
-    size_t sums = ((width + 127) / 128 | 1) * sizeof(float);
-    size_t rows = way == VV_A_FEW ? UNIT_ROWS * FEW : way == VV_BY_FOUR ? FOUR : 1;
-    return (way == VV_A_FEW ? few_staged : 0) + rows * sums <= shared_most;
+    unsigned slots = way == VV_A_FEW ? UNIT_ROWS : matrices;
+    unsigned rows = way == VV_A_FEW ? FEW : way == VV_BY_FOUR ? FOUR : 1;
+    size_t held = (size_t)slots * held_pitch(vv_split_row_bytes(row_bytes));
+    return by_tiles(way) || (way == VV_A_FEW ? few_staged : 0) + held +
+                                    sum_bytes((unsigned)((width + 127) / 128), slots, rows) <=
+                                shared_most;
 }
 
 void vv_cuda_part(struct vv_product_part *part, const struct vv_weight *weight, uint32_t step) {

@@ -26,20 +26,21 @@ typedef int start(const vv_product_job &job, const grid_of_job &grid, dim3 block
 
 #define VV_QUANTISED_TYPES(EACH)                                                                   \
     EACH(Q2_K)                                                                                     \
-    EACH(Q3_K) EACH(Q4_K) EACH(Q5_K) EACH(Q6_K) EACH(IQ4_XS) EACH(Q1_0) EACH(TQ1_0) EACH(TQ2_0)    \
-        EACH(IQ2_XXS) EACH(IQ2_XS) EACH(IQ2_S) EACH(IQ3_XXS) EACH(IQ3_S) EACH(IQ1_S) EACH(IQ1_M)   \
-            EACH(Q4_0) EACH(Q4_1) EACH(Q5_0) EACH(Q5_1) EACH(Q8_0) EACH(IQ4_NL) EACH(MXFP4)        \
-                EACH(NVFP4) EACH(Q2_0) EACH(Q2_0_128)
+    EACH(Q3_K)                                                                                     \
+    EACH(Q4_K) EACH(Q5_K) EACH(Q6_K) EACH(IQ4_XS) EACH(Q1_0) EACH(TQ1_0) EACH(TQ2_0) EACH(IQ2_XXS) \
+        EACH(IQ2_XS) EACH(IQ2_S) EACH(IQ3_XXS) EACH(IQ3_S) EACH(IQ1_S) EACH(IQ1_M) EACH(Q4_0)      \
+            EACH(Q4_1) EACH(Q5_0) EACH(Q5_1) EACH(Q8_0) EACH(IQ4_NL) EACH(MXFP4) EACH(NVFP4)       \
+                EACH(Q2_0) EACH(Q2_0_128)
 
 /* ---- few rows: parts of any formats in one launch ---- */
 
-/* A block is of one part, so all its threads go the same way; `dot`<type> leaves the segments' sums
+/* A block is of one part, so all its threads go the same way; `dot`(type) leaves the segments' sums
  * of its products. */
 #define VV_SUMS(dot)                                                                               \
     switch (at.part->type) {                                                                       \
         VV_QUANTISED_TYPES(dot)                                                                    \
     default:                                                                                       \
-        float_rows(job, at, rows, sum);                                                            \
+        float_rows(job, at, rows, held, sum);                                                      \
         break;                                                                                     \
     }                                                                                              \
     finish_sums(job, at, rows, sum)
@@ -52,7 +53,7 @@ template <int TYPE>
 __global__ void __launch_bounds__(THREADS)
     decoded(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
     float *sum = vv_dynamic_shared<float>();
-    run_block<1, false>(job, grid, [&](const place &at, const rows_in_hand<1> &rows) {
+    run_block<1>(job, grid, nullptr, [&](const place &at, const rows_in_hand<1> &rows) {
         decoded_row<TYPE>(job, at, rows.x(0), sum);
         finish_sums<1>(job, at, rows, sum);
     });
@@ -62,7 +63,7 @@ template <int TYPE, unsigned TN>
 __global__ void __launch_bounds__(THREADS, 2)
     tile(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
     auto &memory = *vv_dynamic_shared<tile_memory<TN>>();
-    run_block<TN, false>(job, grid, [&](const place &at, const rows_in_hand<TN> &rows) {
+    run_block<TN>(job, grid, nullptr, [&](const place &at, const rows_in_hand<TN> &rows) {
         tile_rows<TYPE, TN>(job, at, rows, memory);
     });
 }

@@ -82,8 +82,9 @@ struct vv_product_job {
 /* Queues the job. Returns VV_OK or VV_ERROR_DEVICE. */
 int vv_cuda_products(const struct vv_product_job *job, const struct vv_launch *on);
 
-/* Whether a way other than the rule's can be taken with rows of that width. */
-bool vv_cuda_way_fits(enum vv_product_way way, size_t width);
+/* Whether there is the memory to go a way, where an output takes so many weight rows of so many
+ * bytes. */
+bool vv_cuda_way_fits(enum vv_product_way way, size_t width, size_t row_bytes, unsigned matrices);
 
 /* A weight as a part of a job of a step: data, scale, rows. */
 void vv_cuda_part(struct vv_product_part *part, const struct vv_weight *weight, uint32_t step);

@@ -40,33 +40,30 @@ static __device__ __forceinline__ void few_segment(const staged_row *weight, con
 
 /* The row and half of it that this lane stages for its warp. */
 template <int TYPE>
-static __device__ __forceinline__ unit<TYPE> few_unit(const vv_product_job &job, const place &at) {
+static __device__ __forceinline__ unit<TYPE> few_unit(const vv_product_job &job, const place &at,
+                                                      const uint8_t *held) {
     unsigned slot = threadIdx.x / 32 / at.lanes * UNIT_ROWS + threadIdx.x % 32 / 2;
-    return {row_of_slot(at, slot), (unsigned)job.x.width, threadIdx.x % 2};
+    return {held_row(at, held, slot), (unsigned)job.x.width, threadIdx.x % 2};
 }
 
-/* All segments of the block's slots. `sum` [slots][FEW][stride]. */
+/* All segments of the block's slots, whose weights are held. `sum` [slots][FEW][stride]. */
 template <int TYPE>
-static __device__ __forceinline__ void few_rows(const vv_product_job &job, const place &at,
-                                                const rows_in_hand<FEW> &in_hand, few_stage *stages,
-                                                float *sum) {
+static __device__ __forceinline__ void
+few_rows(const vv_product_job &job, const place &at, const rows_in_hand<FEW> &in_hand,
+         const uint8_t *held, few_stage *stages, float *sum) {
     unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
     unsigned first_slot = warp / at.lanes * UNIT_ROWS, by = at.lanes;
     few_stage &stage = stages[warp];
-    unit<TYPE> u = few_unit<TYPE>(job, at);
+    unit<TYPE> u = few_unit<TYPE>(job, at, held);
     unsigned segment = first_slot < at.used ? warp % by : at.segments, turn = 0;
     auto copy = [&](unsigned of, unsigned to) {
         copy_segment<TYPE>(job.x, of, stage.x[to], in_hand.count, lane, 32,
                            [&](unsigned r) { return in_hand.x(r); });
     };
     if (segment < at.segments) {
-        u.template fetch<false>(segment + by);
-        u.template fetch<false>(segment + 2 * by);
         copy(segment, 0);
     }
     for (; segment < at.segments; segment += by, turn++) {
-        u.template fetch<true>(segment + by);
-        u.template fetch<false>(segment + 3 * by);
         u.stage(segment, stage.weight[lane / 2]);
         vv_copy_wait<0>();
         __syncwarp();

@@ -21,10 +21,11 @@ static __device__ __forceinline__ float float_at(int type, const uint8_t *row, u
 /* Sixteen threads a segment: thread l takes values l, l + 16, … (op/cuda/dot.cuh). */
 template <unsigned R>
 static __device__ __forceinline__ void float_rows(const vv_product_job &job, const place &at,
-                                                  const rows_in_hand<R> &rows, float *sum) {
+                                                  const rows_in_hand<R> &rows, const uint8_t *held,
+                                                  float *sum) {
     unsigned slot = threadIdx.x / at.lanes, half = threadIdx.x % at.lanes / 16;
     unsigned width = (unsigned)job.x.width, l = threadIdx.x % 16;
-    const uint8_t *weights = row_of_slot(at, slot);
+    const uint8_t *weights = held_row(at, held, slot);
     for (unsigned first = 0; first < at.segments; first += at.lanes / 16) {
         unsigned segment = first + half, begin = segment * 128;
         float w[8];

@@ -5,15 +5,15 @@ namespace vv_products {
 
 #define VV_DOT(TYPE)                                                                               \
     case VV_TYPE_##TYPE:                                                                           \
-        some_rows<VV_TYPE_##TYPE>(job, at, rows, sum);                                             \
+        some_rows<VV_TYPE_##TYPE>(job, at, rows, held, sum);                                       \
         break;
 
 __global__ void __launch_bounds__(THREADS)
     four(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
-    float *sum = vv_dynamic_shared<float>();
-    run_block<FOUR, true>(job, grid, [&](const place &at, const rows_in_hand<FOUR> &rows) {
-        VV_SUMS(VV_DOT);
-    });
+    uint8_t *held = vv_dynamic_shared<uint8_t>();
+    float *sum = reinterpret_cast<float *>(held + grid.held);
+    run_block<FOUR>(job, grid, held,
+                    [&](const place &at, const rows_in_hand<FOUR> &rows) { VV_SUMS(VV_DOT); });
 }
 
 VV_STARTER(start_four, four)

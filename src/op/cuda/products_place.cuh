@@ -19,6 +19,7 @@ struct grid_of_job {
         unsigned lanes; /* threads, or warps, that share a weight row */
         unsigned end;   /* blocks of this part and those before it */
     } part[VV_PARTS_MAX];
+    unsigned held; /* bytes of shared memory for a block's weights */
 };
 
 struct place {
@@ -75,13 +76,14 @@ static __device__ __forceinline__ place find_place(const vv_product_job &job,
     return at;
 }
 
-/* Which expert's the block is; false: nobody's. */
+/* Which expert's the block is; false: nobody's. Past the first cache: what lies there may be older
+ * than what was written before this kernel was brought. */
 static __device__ __forceinline__ bool find_expert(const vv_product_job &job, place &at) {
     if (job.active) {
-        if ((int)blockIdx.y >= job.active[0]) {
+        if ((int)blockIdx.y >= __ldcg(job.active)) {
             return false;
         }
-        at.expert = (unsigned)job.active[1 + blockIdx.y];
+        at.expert = (unsigned)__ldcg(job.active + 1 + blockIdx.y);
     }
     return true;
 }
@@ -117,54 +119,76 @@ __device__ __forceinline__ rows_in_hand<1> take_rows<1>(const vv_product_job &jo
     return {1, {row / job.used, row}};
 }
 
-/*
- * Asks for all that the block will read of its weights, so that it is on its way while the kernel
- * in front ends. Whose weights they are must not hang on what that kernel writes; an expert that is
- * not the right one after all only costs time.
- */
-static __device__ __forceinline__ void ask_for_weights(const vv_product_job &job, place at) {
-    constexpr unsigned line = 128;
-    if (job.active) {
-        if (!job.known_before || (int)blockIdx.y >= __ldcg(job.active)) {
-            return;
-        }
-        at.expert = (unsigned)__ldcg(job.active + 1 + blockIdx.y);
-        if (at.expert >= job.slices) {
-            return;
-        }
-    }
-    unsigned sharers = blockDim.x / at.used, slot = threadIdx.x / sharers;
+/* ---- weights that a block holds in shared memory ---- */
+
+/* From one held row to the next: neighbouring rows' equal columns lie in different banks. */
+static __host__ __device__ inline unsigned held_pitch(size_t row_bytes) {
+    return ((unsigned)row_bytes / 16 | 1) * 16;
+}
+
+static __device__ __forceinline__ const uint8_t *held_row(const place &at, const uint8_t *held,
+                                                          unsigned slot) {
+    return held + (slot < at.used ? slot : at.used - 1) * held_pitch(at.part->row_bytes);
+}
+
+/* Starts to copy the block's weight rows. */
+static __device__ __forceinline__ void start_to_hold(const place &at, uint8_t *held) {
+    unsigned sharers = THREADS / at.used, slot = threadIdx.x / sharers;
+    unsigned chunks = (unsigned)(at.part->row_bytes / 16);
     if (slot < at.used) {
-        const uint8_t *row = row_of_slot(at, slot);
-        for (size_t b = threadIdx.x % sharers * line; b < at.part->row_bytes; b += sharers * line) {
-            vv_prefetch<false>(row + b);
+        const uint8_t *from = row_of_slot(at, slot);
+        uint8_t *to = held + slot * held_pitch(at.part->row_bytes);
+        for (unsigned c = threadIdx.x % sharers; c < chunks; c += sharers) {
+            vv_copy_async<16>(to + 16 * c, from + 16 * c);
         }
     }
+    vv_copy_commit();
+}
+
+/*
+ * A block's place, with its weights in shared memory: they are asked for while the kernel in front
+ * ends, unless that kernel's end tells whose they are. False: there is nothing to do.
+ */
+static __device__ __forceinline__ bool hold(const vv_product_job &job, place &at, uint8_t *held) {
+    bool early = !job.active || job.known_before, started = false;
+    if (early) {
+        vv_bring_next(); /* later of experts: the kernel behind may look at their routes */
+        if (find_expert(job, at)) {
+            start_to_hold(at, held);
+            started = true;
+        }
+    }
+    vv_wait_for_front();
+    if (!early) {
+        vv_bring_next();
+        if (find_expert(job, at)) {
+            start_to_hold(at, held);
+            started = true;
+        }
+    }
+    vv_copy_wait<0>();
+    __syncthreads();
+    return started;
 }
 
 /*
  * What every kernel does: a block's rows, R at a time. `multiply(at, rows)` makes their products
- * whole. The kernel behind one of experts is brought only when their routes are known: it may look
- * at them before it waits.
+ * whole. `held`: shared memory for the block's weights; NULL: they are read where they lie.
  */
-template <unsigned R, bool ASKS, typename MULTIPLY>
+template <unsigned R, typename MULTIPLY>
 static __device__ __forceinline__ void run_block(const vv_product_job &job, const grid_of_job &grid,
-                                                 MULTIPLY multiply) {
+                                                 uint8_t *held, MULTIPLY multiply) {
     __shared__ unsigned list[2 * R];
-    bool late = job.active && !job.known_before;
-    if (!late) {
-        vv_bring_next();
-    }
     place at = find_place(job, grid);
-    if (ASKS) {
-        ask_for_weights(job, at);
-    }
-    vv_wait_for_front();
-    if (late) {
-        vv_bring_next();
-    }
-    if (!find_expert(job, at)) {
-        return;
+    if (held) {
+        if (!hold(job, at, held)) {
+            return;
+        }
+    } else {
+        vv_follow();
+        if (!find_expert(job, at)) {
+            return;
+        }
     }
     unsigned first = blockIdx.z * R, end = job.rows;
     if (job.active) {

@@ -2,8 +2,7 @@
  * One row of activations, or up to four at once. `lanes` neighbouring threads share a weight row,
  * and four of them a segment, each a group of 32 values. Whatever the number, each segment's s is
  * computed alone and kept in shared memory, and one thread adds a row's in ascending order: so no
- * choice here changes a bit. Weights are fetched at once, not staged: the kernel is too short to
- * wait twice.
+ * choice here changes a bit.
  */
 #pragma once
 #include "op/cuda/products_place.cuh"
@@ -133,12 +132,13 @@ static __device__ __forceinline__ float segment_sum(const vv_group &g, const gro
     return s;
 }
 
-/* All segments of the block's slots. `sum` [slots][R][stride]. */
+/* All segments of the block's slots, whose weights are held. `sum` [slots][R][stride]. */
 template <int TYPE, unsigned R>
 static __device__ __forceinline__ void some_rows(const vv_product_job &job, const place &at,
-                                                 const rows_in_hand<R> &rows, float *sum) {
+                                                 const rows_in_hand<R> &rows, const uint8_t *held,
+                                                 float *sum) {
     unsigned slot = threadIdx.x / at.lanes, sub = threadIdx.x % at.lanes;
-    const uint8_t *weights = row_of_slot(at, slot);
+    const uint8_t *weights = held_row(at, held, slot);
     unsigned width = (unsigned)job.x.width, groups = width / 32;
     unsigned mine = R == 1 ? 0 : threadIdx.x % 4, row = rows.x(mine < rows.count ? mine : 0);
     bool writes = slot < at.used && (R == 1 ? sub % 4 == 0 : mine < rows.count);

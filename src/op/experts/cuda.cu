@@ -158,18 +158,20 @@ int launch_sum(const void *args, const vv_launch *on) {
 }
 
 /* Ways other than the rule's, each for the numbers of rows where it may be the best. */
-template <vv_product_way WAY> bool fits_rows(size_t rows, const vv_planes &x) {
+template <vv_product_way WAY>
+bool fits_rows(size_t rows, const vv_planes &x, const vv_weight *weight, unsigned matrices) {
     size_t least = WAY == VV_ONE_BY_ONE || WAY == VV_A_FEW ? 1 : 2;
     size_t most = WAY == VV_ONE_BY_ONE || WAY == VV_BY_FOUR ? 8 : SIZE_MAX;
-    return rows >= least && rows <= most && !x.float_only && vv_cuda_way_fits(WAY, x.width);
+    return rows >= least && rows <= most && !x.float_only &&
+           vv_cuda_way_fits(WAY, x.width, weight->row_bytes, matrices);
 }
 template <vv_product_way WAY> bool fits_up(const void *args) {
     auto a = static_cast<const struct vv_expert_up *>(args);
-    return fits_together(args) && fits_rows<WAY>(vv_rows(a->rows), a->u);
+    return fits_together(args) && fits_rows<WAY>(vv_rows(a->rows), a->u, a->gate, 2);
 }
 template <vv_product_way WAY> bool fits_down(const void *args) {
     auto a = static_cast<const struct vv_expert_down *>(args);
-    return fits_rows<WAY>(vv_rows(a->rows), a->h);
+    return fits_rows<WAY>(vv_rows(a->rows), a->h, a->down, 1);
 }
 
 #define VV_WAY(operation, name, way)                                                               \

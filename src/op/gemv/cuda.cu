@@ -80,7 +80,8 @@ template <vv_product_way WAY> bool fits(const void *args) {
     if (WAY == VV_TILES_OF_64 && vv_is_float_type(a->weight->type)) {
         return false; /* floats have one tile */
     }
-    return rows >= least && rows <= most && !a->x.float_only && vv_cuda_way_fits(WAY, a->x.width);
+    return rows >= least && rows <= most && !a->x.float_only &&
+           vv_cuda_way_fits(WAY, a->x.width, a->weight->row_bytes, 1);
 }
 
 #define VV_GEMV(name, way)                                                                         \
