@@ -258,9 +258,18 @@ static struct recording *find(struct vv_program *program, const struct key *key)
     return oldest;
 }
 
+static int play(struct vv_program *program, const struct recording *r, struct vv_error *error) {
+    return program->device->launcher->play(program->device, r->played, error);
+}
+
 static int queue_or_play(struct vv_program *program, struct vv_error *error) {
     struct vv_launched *l = program->launched;
     struct key key = key_of(program);
+    bool record = key.rows <= RECORDED_ROWS_MOST && !l->no_recordings && !program->profile;
+    struct recording *r = record ? find(program, &key) : NULL;
+    if (r && r->played) {
+        return play(program, r, error);
+    }
     struct vv_launch shape = {
         .depth = key.depth > key.beside_depth ? key.depth : key.beside_depth,
         .processors = program->device->processors, /* `scratch` may ask for it, before any queue */
@@ -269,23 +278,27 @@ static int queue_or_play(struct vv_program *program, struct vv_error *error) {
     if (l->beside) {
         shape.mirror[1] = mirror(l->beside);
     }
+    vv_select_variants(program);
     int code = provide_scratch(program, &shape, error);
-    if (code != VV_OK) {
-        return code;
-    }
-    bool record = key.rows <= RECORDED_ROWS_MOST && !l->no_recordings && !program->profile;
-    struct recording *r = record ? find(program, &key) : NULL;
-    if (r && r->used && !r->played) {
-        code = queue(program, &shape, &r->played, error);
-    }
-    if (code == VV_OK) {
-        code = r && r->played ? program->device->launcher->play(program->device, r->played, error)
-                              : queue(program, &shape, NULL, error);
-    }
+    bool again = r && r->used; /* worth the recording */
     if (r) {
+        r->key = key; /* it may have been forgotten with the scratch memory */
         r->used = ++l->clock;
     }
-    return code;
+    if (code != VV_OK || !again) {
+        return code == VV_OK ? queue(program, &shape, NULL, error) : code;
+    }
+    code = queue(program, &shape, &r->played, error);
+    return code == VV_OK ? play(program, r, error) : code;
+}
+
+/* Brings the result to the host, behind all steps. */
+static int download_result(struct vv_program *program, struct vv_error *error) {
+    size_t bytes = (size_t)program->window->outputs * program->result_bytes;
+    return program->result_copy && bytes
+               ? program->device->launcher->download(program->device, program->result_copy,
+                                                     program->result, bytes, error)
+               : VV_OK;
 }
 
 /* ---- a run ---- */
@@ -300,12 +313,12 @@ static void profile_steps(struct vv_program *program) {
 
 int vv_launched_run(struct vv_program *program, struct vv_error *error) {
     uint64_t status = UINT64_MAX;
-    vv_select_variants(program);
     if (program->profile) {
         vv_profile_begin(program);
     }
     int code = upload_window(program, error);
     code = code == VV_OK ? queue_or_play(program, error) : code;
+    code = code == VV_OK ? download_result(program, error) : code;
     struct vv_error other;
     int waited =
         program->device->launcher->wait(program->device, &status, code == VV_OK ? error : &other);
