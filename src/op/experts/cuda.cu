@@ -135,26 +135,39 @@ template <vv_product_way WAY> int launch_down(const void *args, const vv_launch 
 
 /* ---- sum ---- */
 
-__global__ void __launch_bounds__(THREADS) add(struct vv_expert_sum a, size_t n) {
+enum { SUM_THREADS = 64, SUMMED_AT_ONCE = 16 };
+
+/* A thread a value; what it adds up is asked for together. */
+__global__ void __launch_bounds__(SUM_THREADS) add(struct vv_expert_sum a, size_t n) {
+    unsigned width = (unsigned)a.width, used = (unsigned)a.used;
+    unsigned at = blockIdx.x * SUM_THREADS + threadIdx.x, row = at / width, i = at % width;
+    const float *weight = a.weight + (size_t)row * used;
+    const float *y = a.y + (size_t)row * used * width + i;
     vv_follow();
-    size_t at = (size_t)blockIdx.x * THREADS + threadIdx.x;
     if (at >= n) {
         return;
     }
-    size_t row = at / a.width, i = at % a.width;
-    float sum = 0.0f;
-    for (size_t j = 0; j < a.used; j++) {
-        size_t pair = row * a.used + j;
-        sum = fmaf(a.weight ? a.weight[pair] : 1.0f, a.y[pair * a.width + i], sum);
+    float shared = a.shared[at], gate = a.shared_gate ? a.shared_gate[row] : 0.0f, sum = 0.0f;
+    for (unsigned first = 0; first < used; first += SUMMED_AT_ONCE) {
+        float by[SUMMED_AT_ONCE], value[SUMMED_AT_ONCE];
+        VV_UNROLL
+        for (unsigned j = 0; j < SUMMED_AT_ONCE; j++) {
+            bool here = first + j < used;
+            by[j] = here && a.weight ? weight[first + j] : 1.0f;
+            value[j] = here ? y[(size_t)(first + j) * width] : 0.0f;
+        }
+        VV_UNROLL
+        for (unsigned j = 0; j < SUMMED_AT_ONCE; j++) {
+            sum = first + j < used ? fmaf(by[j], value[j], sum) : sum;
+        }
     }
-    float gate = a.shared_gate ? vv_sigmoid(a.shared_gate[row]) : 1.0f;
-    a.o[at] = fmaf(gate, a.shared[at], sum);
+    a.o[at] = fmaf(a.shared_gate ? vv_sigmoid(gate) : 1.0f, shared, sum);
 }
 
 int launch_sum(const void *args, const vv_launch *on) {
     auto a = static_cast<const struct vv_expert_sum *>(args);
     size_t n = vv_rows(a->rows) * a->width;
-    return vv_start_early(add, vv_blocks(n, THREADS), THREADS, 0, on->stream, *a, n);
+    return vv_start_early(add, vv_blocks(n, SUM_THREADS), SUM_THREADS, 0, on->stream, *a, n);
 }
 
 /* Ways other than the rule's, each for the numbers of rows where it may be the best. */
