@@ -9,7 +9,9 @@
 
 namespace vv_products {
 
-constexpr unsigned TILE_FEW = 32, TILE_MANY = 64;
+/* Tiles of a few and of many rows: warps of 16 by 64 products, and of 64 by 32. */
+using tile_of_64 = tile_shape<64, 64, 1, 8>;
+using tile_of_128 = tile_shape<128, 128, 4, 4>;
 
 /* Bytes of a block's shared memory before its sums. */
 static constexpr size_t few_staged = WARPS * sizeof(few_stage);
@@ -57,16 +59,17 @@ __global__ void __launch_bounds__(THREADS)
     });
 }
 
-template <int TYPE, unsigned TN>
-__global__ void __launch_bounds__(THREADS, 2)
+template <int TYPE, class SHAPE>
+__global__ void __launch_bounds__(SHAPE::THREADS, SHAPE::BLOCKS)
     tile(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
-    auto &memory = *vv_dynamic_shared<tile_memory<TN>>();
+    constexpr unsigned TN = SHAPE::TN;
+    auto &memory = *vv_dynamic_shared<tile_memory<TYPE, SHAPE>>();
     run_block<TN>(job, grid, [&](const place &at, const rows_in_hand<TN> &rows) {
-        tile_rows<TYPE, TN>(job, at, rows, memory);
+        tile_rows<TYPE, SHAPE>(job, at, rows, memory);
     });
 }
 
-/* Starts one of these. */
+/* Starts one of these; the memory of tiles is the kernels' own matter. */
 typedef int start(const vv_product_job &job, const grid_of_job &grid, dim3 blocks, size_t shared,
                   void *stream);
 
@@ -86,14 +89,19 @@ const kernels *grid_kernels(int type);
         return vv_start_early((__VA_ARGS__), blocks, THREADS, shared, stream, job, grid);          \
     }
 
+template <int TYPE, class SHAPE>
+static int start_tile(const vv_product_job &job, const grid_of_job &grid, dim3 blocks, size_t,
+                      void *stream) {
+    return vv_start_early((tile<TYPE, SHAPE>), blocks, SHAPE::THREADS,
+                          sizeof(tile_memory<TYPE, SHAPE>), stream, job, grid);
+}
+
 template <int TYPE> struct starters {
     VV_STARTER(start_one, one<TYPE>)
     VV_STARTER(start_few, few<TYPE>)
-    VV_STARTER(start_tile_few, tile<TYPE, TILE_FEW>)
-    VV_STARTER(start_tile_many, tile<TYPE, TILE_MANY>)
     VV_STARTER(start_decoded, decoded<TYPE>)
-    static constexpr kernels list = {start_one, start_few, start_tile_few, start_tile_many,
-                                     start_decoded};
+    static constexpr kernels list = {start_one, start_few, start_tile<TYPE, tile_of_64>,
+                                     start_tile<TYPE, tile_of_128>, start_decoded};
 };
 
 #define VV_KERNELS(TYPE)                                                                           \

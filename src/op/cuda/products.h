@@ -12,10 +12,10 @@
 
 /*
  * How a job is done; all ways give the same bits. One row of activations after another; up to eight
- * by matrix units, a warp's 16 weight rows at a time; tiles of 128 weight rows and 32 or 64 rows of
- * activations. Float weights have the first, eight rows at once, and one tile.
+ * by matrix units, a warp's 16 weight rows at a time; tiles of 64 or 128 weight rows and as many rows
+ * of activations. Float weights have the first, eight rows at once, and one tile.
  */
-enum vv_product_way { VV_BY_RULE, VV_ONE_BY_ONE, VV_A_FEW, VV_TILES_OF_32, VV_TILES_OF_64 };
+enum vv_product_way { VV_BY_RULE, VV_ONE_BY_ONE, VV_A_FEW, VV_TILES_OF_64, VV_TILES_OF_128 };
 
 /* Formats whose rows are floats, of which a job may have a second part. */
 static inline bool vv_is_float_type(int type) {
