@@ -39,10 +39,9 @@ template <int TYPE, class SHAPE> struct tile_memory {
         uint8_t codes[2][raw::DIRECT ? 1 : SHAPE::TM][raw::CODE_STRIDE];
         uint8_t heads[2][SHAPE::TM][raw::HEAD_STRIDE];
     };
-    static constexpr unsigned TOTAL_STRIDE = SHAPE::TM + 1;
     union {
         staged s;
-        float total[SHAPE::TN * TOTAL_STRIDE];
+        float total[SHAPE::TN * (SHAPE::TM + 1)];
     };
     const uint8_t *row[SHAPE::TM];
 };
@@ -196,7 +195,7 @@ template <int TYPE, class SHAPE>
 static __device__ __forceinline__ void tile_rows(const vv_product_job &job, const place &at,
                                                  const rows_in_hand<SHAPE::TN> &rows,
                                                  tile_memory<TYPE, SHAPE> &memory) {
-    constexpr unsigned WM = SHAPE::WM, NT = SHAPE::NT, stride = memory.TOTAL_STRIDE;
+    constexpr unsigned WM = SHAPE::WM, NT = SHAPE::NT, stride = SHAPE::TM + 1;
     unsigned warp = threadIdx.x / 32;
     unsigned first_row = warp % SHAPE::WARPS_DOWN * WM * UNIT_ROWS;
     unsigned first_column = warp / SHAPE::WARPS_DOWN * NT * UNIT_COLUMNS;
