@@ -24,7 +24,7 @@ static const kernels *kernels_of(int type) {
 /* ---- which kernel, and its blocks ---- */
 
 static bool by_tiles(vv_product_way way) {
-    return way == VV_TILES_OF_32 || way == VV_TILES_OF_64;
+    return way == VV_TILES_OF_64 || way == VV_TILES_OF_128;
 }
 
 struct plan {
@@ -80,7 +80,7 @@ static void plan_part(const vv_product_job &job, unsigned i, const vv_launch *on
     bool floats = vv_is_float_type(p.type);
     unsigned segments = segments_of(job), slots = 0, lanes = 1;
     if (by_tiles(to.how)) {
-        slots = floats ? PLAIN : TILE_ROWS;
+        slots = floats ? PLAIN : to.rows; /* as many as rows of activations */
     } else if (to.how == VV_A_FEW && !floats) {
         auto rows_of = [](unsigned warps) { return WARPS / warps * UNIT_ROWS; };
         lanes = share(job, p, 1, WARPS, FEW, on, rows_of);
@@ -133,8 +133,9 @@ static vv_product_way rule(const vv_product_job &job, const vv_launch *on) {
     if (few && (rows <= FEW || small)) {
         return VV_A_FEW;
     }
-    size_t blocks = all_slots(job, p) / TILE_ROWS * (job.active ? 1 : meet / TILE_MANY);
-    return meet > TILE_FEW && blocks >= on->processors ? VV_TILES_OF_64 : VV_TILES_OF_32;
+    constexpr size_t large = tile_of_128::TM;
+    size_t blocks = all_slots(job, p) / large * (job.active ? 1 : meet / large);
+    return meet >= large && blocks >= on->processors / 2 ? VV_TILES_OF_128 : VV_TILES_OF_64;
 }
 
 static start *kernel_of(const vv_product_job &job, plan &to) {
@@ -148,14 +149,15 @@ static start *kernel_of(const vv_product_job &job, plan &to) {
         to.rows = FEW;
         to.shared = few_staged;
         return start_few;
-    case VV_TILES_OF_32:
-        to.rows = floats ? PLAIN : TILE_FEW;
-        to.shared = floats ? sizeof(plain_memory) : sizeof(tile_memory<TILE_FEW>);
-        return k->tile_few;
     case VV_TILES_OF_64:
-        to.rows = floats ? PLAIN : TILE_MANY;
-        to.shared = floats ? sizeof(plain_memory) : sizeof(tile_memory<TILE_MANY>);
-        return k->tile_many;
+    case VV_TILES_OF_128:
+        if (floats) {
+            to.rows = PLAIN;
+            to.shared = sizeof(plain_memory);
+            return k->tile_few;
+        }
+        to.rows = to.how == VV_TILES_OF_64 ? tile_of_64::TN : tile_of_128::TN;
+        return to.how == VV_TILES_OF_64 ? k->tile_few : k->tile_many;
     default:
         to.rows = 1;
         return to.decoded ? k->decoded : start_one;

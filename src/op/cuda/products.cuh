@@ -9,7 +9,11 @@
 
 namespace vv_products {
 
-constexpr unsigned FOUR = 4, TILE_FEW = 32, TILE_MANY = 64;
+constexpr unsigned FOUR = 4;
+
+/* Tiles of a few and of many rows: warps of 16 by 64 products, and of 64 by 32. */
+using tile_of_64 = tile_shape<64, 64, 1, 8>;
+using tile_of_128 = tile_shape<128, 128, 4, 4>;
 
 /* Bytes of a block's shared memory before its sums. */
 static constexpr size_t few_staged = WARPS * sizeof(few_stage);
@@ -27,10 +31,12 @@ typedef int start(const vv_product_job &job, const grid_of_job &grid, dim3 block
 #define VV_QUANTISED_TYPES(EACH)                                                                   \
     EACH(Q2_K)                                                                                     \
     EACH(Q3_K)                                                                                     \
-    EACH(Q4_K) EACH(Q5_K) EACH(Q6_K) EACH(IQ4_XS) EACH(Q1_0) EACH(TQ1_0) EACH(TQ2_0) EACH(IQ2_XXS) \
-        EACH(IQ2_XS) EACH(IQ2_S) EACH(IQ3_XXS) EACH(IQ3_S) EACH(IQ1_S) EACH(IQ1_M) EACH(Q4_0)      \
-            EACH(Q4_1) EACH(Q5_0) EACH(Q5_1) EACH(Q8_0) EACH(IQ4_NL) EACH(MXFP4) EACH(NVFP4)       \
-                EACH(Q2_0) EACH(Q2_0_128)
+    EACH(Q4_K)                                                                                     \
+    EACH(Q5_K)                                                                                     \
+    EACH(Q6_K)                                                                                     \
+    EACH(IQ4_XS) EACH(Q1_0) EACH(TQ1_0) EACH(TQ2_0) EACH(IQ2_XXS) EACH(IQ2_XS) EACH(IQ2_S)         \
+        EACH(IQ3_XXS) EACH(IQ3_S) EACH(IQ1_S) EACH(IQ1_M) EACH(Q4_0) EACH(Q4_1) EACH(Q5_0)         \
+            EACH(Q5_1) EACH(Q8_0) EACH(IQ4_NL) EACH(MXFP4) EACH(NVFP4) EACH(Q2_0) EACH(Q2_0_128)
 
 /* ---- few rows: parts of any formats in one launch ---- */
 
@@ -59,12 +65,13 @@ __global__ void __launch_bounds__(THREADS)
     });
 }
 
-template <int TYPE, unsigned TN>
-__global__ void __launch_bounds__(THREADS, 2)
+template <int TYPE, class SHAPE>
+__global__ void __launch_bounds__(SHAPE::THREADS, SHAPE::BLOCKS)
     tile(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
-    auto &memory = *vv_dynamic_shared<tile_memory<TN>>();
+    constexpr unsigned TN = SHAPE::TN;
+    auto &memory = *vv_dynamic_shared<tile_memory<TYPE, SHAPE>>();
     run_block<TN>(job, grid, nullptr, [&](const place &at, const rows_in_hand<TN> &rows) {
-        tile_rows<TYPE, TN>(job, at, rows, memory);
+        tile_rows<TYPE, SHAPE>(job, at, rows, memory);
     });
 }
 
@@ -78,12 +85,22 @@ const kernels *super_kernels(int type);
 const kernels *block_kernels(int type);
 const kernels *grid_kernels(int type);
 
+template <int TYPE, class SHAPE>
+int start_tile(const vv_product_job &job, const grid_of_job &grid, dim3 blocks, size_t,
+               void *stream) {
+    return vv_start_early((tile<TYPE, SHAPE>), blocks, SHAPE::THREADS,
+                          sizeof(tile_memory<TYPE, SHAPE>), stream, job, grid);
+}
+
+template <int TYPE>
+int start_decoded(const vv_product_job &job, const grid_of_job &grid, dim3 blocks, size_t shared,
+                  void *stream) {
+    return vv_start_early(decoded<TYPE>, blocks, THREADS, shared, stream, job, grid);
+}
+
 template <int TYPE> struct starters {
-    static VV_STARTER(start_tile_few, tile<TYPE, TILE_FEW>) static VV_STARTER(
-        start_tile_many,
-        tile<TYPE, TILE_MANY>) static VV_STARTER(start_decoded,
-                                                 decoded<TYPE>) static constexpr kernels list = {
-        start_tile_few, start_tile_many, start_decoded};
+    static constexpr kernels list = {start_tile<TYPE, tile_of_64>, start_tile<TYPE, tile_of_128>,
+                                     start_decoded<TYPE>};
 };
 
 #define VV_KERNELS(TYPE)                                                                           \

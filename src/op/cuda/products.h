@@ -12,8 +12,9 @@
 
 /*
  * How a job is done; all ways give the same bits. One row of activations after another; up to four
- * at once; up to eight by matrix units, a warp's 16 weight rows at a time; tiles of 128 weight rows
- * and 32 or 64 rows of activations. Float weights have one, four or eight rows at once, and one
+ * at once; up to eight by matrix units, a warp's 16 weight rows at a time; tiles of 64 or 128
+weight
+ * rows and as many rows of activations. Float weights have one, four or eight rows at once, and one
  * tile.
  */
 enum vv_product_way {
@@ -21,8 +22,8 @@ enum vv_product_way {
     VV_ONE_BY_ONE,
     VV_BY_FOUR,
     VV_A_FEW,
-    VV_TILES_OF_32,
-    VV_TILES_OF_64
+    VV_TILES_OF_64,
+    VV_TILES_OF_128
 };
 
 /* Formats whose rows are floats. */

@@ -194,8 +194,8 @@ template <vv_product_way WAY> bool fits_down(const void *args) {
     }
 #define VV_WAYS(operation)                                                                         \
     VV_WAY(operation, "one", VV_ONE_BY_ONE), VV_WAY(operation, "four", VV_BY_FOUR),                \
-        VV_WAY(operation, "few", VV_A_FEW), VV_WAY(operation, "tile_32", VV_TILES_OF_32),          \
-        VV_WAY(operation, "tile_64", VV_TILES_OF_64)
+        VV_WAY(operation, "few", VV_A_FEW), VV_WAY(operation, "tile_64", VV_TILES_OF_64),          \
+        VV_WAY(operation, "tile_128", VV_TILES_OF_128)
 
 const vv_variant up_variants[] = {
     VV_WAYS(up),

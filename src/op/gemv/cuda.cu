@@ -70,14 +70,14 @@ template <vv_product_way WAY> bool fits(const void *args) {
     case VV_A_FEW:
         most = 16;
         break;
-    case VV_TILES_OF_32:
+    case VV_TILES_OF_64:
         least = 4;
         break;
     default:
         least = 9;
         break;
     }
-    if (WAY == VV_TILES_OF_64 && vv_is_float_type(a->weight->type)) {
+    if (WAY == VV_TILES_OF_128 && vv_is_float_type(a->weight->type)) {
         return false; /* floats have one tile */
     }
     return rows >= least && rows <= most && !a->x.float_only &&
@@ -91,8 +91,8 @@ const vv_variant variants[] = {
     VV_GEMV("gemv/cuda_one", VV_ONE_BY_ONE),
     VV_GEMV("gemv/cuda_four", VV_BY_FOUR),
     VV_GEMV("gemv/cuda_few", VV_A_FEW),
-    VV_GEMV("gemv/cuda_tile_32", VV_TILES_OF_32),
     VV_GEMV("gemv/cuda_tile_64", VV_TILES_OF_64),
+    VV_GEMV("gemv/cuda_tile_128", VV_TILES_OF_128),
     {"gemv/cuda", VV_CUDA_ANY, true, nullptr, &vv_layout_split, nullptr, launch<VV_BY_RULE>,
      nullptr, launch_all},
     {},
