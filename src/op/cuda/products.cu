@@ -10,9 +10,12 @@ __global__ void __launch_bounds__(THREADS, 2)
         plain_rows(job, at, rows, memory);
     });
 }
-static VV_STARTER(start_plain, plain)
+static int start_plain(const vv_product_job &job, const grid_of_job &grid, dim3 blocks, unsigned,
+                       size_t, void *stream) {
+    return vv_start_early(plain, blocks, THREADS, sizeof(plain_memory), stream, job, grid);
+}
 
-    static const kernels float_kernels = {start_plain, start_plain, nullptr};
+static const kernels float_kernels = {start_plain, start_plain, nullptr};
 
 static const kernels *kernels_of(int type) {
     const kernels *k = super_kernels(type);
@@ -32,9 +35,8 @@ struct plan {
     bool decoded;
     unsigned rows; /* of activations that a block takes together */
     grid_of_job grid;
-    unsigned blocks;
-    size_t shared; /* beside what is held and summed */
-    size_t sums;
+    unsigned blocks, threads;
+    size_t sums; /* bytes */
 };
 
 /* Weight rows that all blocks have together. */
@@ -54,55 +56,60 @@ static size_t sum_bytes(unsigned segments, unsigned slots, unsigned row_tile) {
     return (size_t)slots * row_tile * (segments | 1) * sizeof(float);
 }
 
+static unsigned power_above(unsigned n) {
+    unsigned shift = 0;
+    while (1u << shift < n) {
+        shift++;
+    }
+    return shift;
+}
+
 /*
- * Threads (or, of a few rows, warps) that share a weight row: as few as fill the GPU, so that the
- * end is divided among many rows; more where there are few rows, or where what a block holds would
- * leave too little room for other blocks. `rows_of(lanes)`: weight rows of a block.
+ * Weight rows of a block, as a power of two: as many as leave enough blocks to fill the GPU, and as
+ * leave a processor room for several blocks, so that weights are on their way while others are
+ * multiplied.
  */
-template <typename ROWS_OF>
-static unsigned share(const vv_product_job &job, const vv_product_part &p, unsigned least,
-                      unsigned most, unsigned row_tile, const vv_launch *on, ROWS_OF rows_of) {
-    constexpr size_t shared_most = 48 << 10, blocks_least = 4;
-    unsigned lanes = least;
-    while (lanes < most && rows_of(2 * lanes) >= p.matrices) {
-        unsigned slots = rows_of(lanes);
+static unsigned slots_shift(const vv_product_job &job, const vv_product_part &p, unsigned row_tile,
+                            const vv_launch *on) {
+    constexpr size_t shared_most = 44 << 10, blocks_least = 4;
+    constexpr unsigned most = 6;
+    unsigned shift = most, least = power_above(p.matrices);
+    while (shift > least) {
+        unsigned slots = whole_outputs(p, 1u << shift);
         size_t shared = held_bytes(p, slots) + sum_bytes(segments_of(job), slots, row_tile);
         if (shared <= shared_most && all_slots(job, p) / slots >= blocks_least * on->processors) {
             break;
         }
-        lanes *= 2;
+        shift--;
     }
-    return lanes;
+    return shift;
+}
+
+/* Threads for so many tasks: each with as many. */
+static unsigned threads_for(unsigned tasks) {
+    unsigned turns = (tasks + THREADS - 1) / THREADS;
+    return (tasks + turns * 32 - 1) / (turns * 32) * 32;
 }
 
 static void plan_part(const vv_product_job &job, unsigned i, const vv_launch *on, plan &to) {
     const vv_product_part &p = job.part[i];
     bool floats = vv_is_float_type(p.type);
-    unsigned segments = segments_of(job), slots = 0, lanes = 1;
-    if (by_tiles(to.how)) {
-        slots = floats ? PLAIN : to.rows; /* as many as rows of activations */
-    } else if (to.how == VV_A_FEW && !floats) {
-        auto rows_of = [](unsigned warps) { return WARPS / warps * UNIT_ROWS; };
-        lanes = share(job, p, 1, WARPS, FEW, on, rows_of);
-        slots = rows_of(lanes);
-    } else {
-        auto rows_of = [](unsigned threads) { return THREADS / threads; };
-        unsigned each = floats ? 16 : to.decoded ? 1 : 4, most = each; /* of a segment */
-        while (most < each * segments && most < THREADS) {
-            most *= 2;
-        }
-        lanes = share(job, p, each > 1 ? each : 4, most, to.rows, on, rows_of);
-        slots = rows_of(lanes);
-    }
-    slots = whole_outputs(p, slots);
-    to.blocks += vv_blocks(p.outputs, slots / p.matrices);
-    to.grid.part[i] = {slots, lanes, to.blocks};
+    unsigned shift = 0, slots = floats ? PLAIN : to.rows; /* tiles: as many as rows */
     if (!by_tiles(to.how)) {
+        unsigned segments = segments_of(job), lanes = floats ? VV_LANES : 1;
+        shift = slots_shift(job, p, to.rows, on);
+        slots = whole_outputs(p, 1u << shift);
         unsigned held = to.decoded ? 0 : (unsigned)held_bytes(p, slots);
         to.grid.held = held > to.grid.held ? held : to.grid.held;
         size_t sums = sum_bytes(segments, slots, to.rows);
         to.sums = sums > to.sums ? sums : to.sums;
+        unsigned threads = threads_for((segments << shift) * lanes);
+        to.threads = threads > to.threads ? threads : to.threads;
+    } else {
+        slots = whole_outputs(p, slots);
     }
+    to.blocks += vv_blocks(p.outputs, slots / p.matrices);
+    to.grid.part[i] = {slots, shift, to.blocks};
 }
 
 static bool fits(const vv_product_job &job, vv_product_way way) {
@@ -125,13 +132,13 @@ static vv_product_way rule(const vv_product_job &job, const vv_launch *on) {
     if (rows <= 1 && fits(job, VV_ONE_BY_ONE)) {
         return VV_ONE_BY_ONE;
     }
-    if ((rows <= FOUR || (job.active && rows <= FEW)) && fits(job, VV_BY_FOUR)) {
+    if ((rows <= FOUR || (job.active && rows <= EIGHT)) && fits(job, VV_BY_FOUR)) {
         return VV_BY_FOUR;
     }
-    bool few = fits(job, VV_A_FEW), floats = vv_is_float_type(p.type);
-    bool small = floats ? rows <= 2 * PLAIN && all_slots(job, p) < 2 * PLAIN : meet < 4;
-    if (few && (rows <= FEW || small)) {
-        return VV_A_FEW;
+    bool few_floats =
+        vv_is_float_type(p.type) && rows <= 2 * PLAIN && all_slots(job, p) < 2 * PLAIN;
+    if ((rows <= EIGHT || few_floats) && fits(job, VV_BY_EIGHT)) {
+        return VV_BY_EIGHT;
     }
     constexpr size_t large = tile_of_128::TM;
     size_t blocks = all_slots(job, p) / large * (job.active ? 1 : meet / large);
@@ -145,19 +152,15 @@ static start *kernel_of(const vv_product_job &job, plan &to) {
     case VV_BY_FOUR:
         to.rows = FOUR;
         return start_four;
-    case VV_A_FEW:
-        to.rows = FEW;
-        to.shared = few_staged;
-        return start_few;
+    case VV_BY_EIGHT:
+        to.rows = EIGHT;
+        return start_eight;
     case VV_TILES_OF_64:
+        to.rows = floats ? PLAIN : tile_of_64::TN;
+        return k->tile_few;
     case VV_TILES_OF_128:
-        if (floats) {
-            to.rows = PLAIN;
-            to.shared = sizeof(plain_memory);
-            return k->tile_few;
-        }
-        to.rows = to.how == VV_TILES_OF_64 ? tile_of_64::TN : tile_of_128::TN;
-        return to.how == VV_TILES_OF_64 ? k->tile_few : k->tile_many;
+        to.rows = floats ? PLAIN : tile_of_128::TN;
+        return k->tile_many;
     default:
         to.rows = 1;
         return to.decoded ? k->decoded : start_one;
@@ -175,7 +178,7 @@ static int run(const vv_product_job &job, vv_product_way how, bool decoded, cons
     }
     dim3 all(to.blocks, job.active ? job.slices_most : 1,
              job.active ? 1 : vv_blocks(job.rows, to.rows));
-    return s(job, to.grid, all, to.grid.held + to.shared + to.sums, on->stream);
+    return s(job, to.grid, all, to.threads, to.grid.held + to.sums, on->stream);
 }
 
 } // namespace vv_products
@@ -184,12 +187,10 @@ using namespace vv_products;
 
 bool vv_cuda_way_fits(enum vv_product_way way, size_t width, size_t row_bytes, unsigned matrices) {
     constexpr size_t shared_most = 99 << 10; /* of a block of any GPU */
-    unsigned slots = way == VV_A_FEW ? UNIT_ROWS : matrices;
-    unsigned rows = way == VV_A_FEW ? FEW : way == VV_BY_FOUR ? FOUR : 1;
-    size_t held = (size_t)slots * held_pitch(vv_split_row_bytes(row_bytes));
-    return by_tiles(way) || (way == VV_A_FEW ? few_staged : 0) + held +
-                                    sum_bytes((unsigned)((width + 127) / 128), slots, rows) <=
-                                shared_most;
+    unsigned rows = way == VV_BY_EIGHT ? EIGHT : way == VV_BY_FOUR ? FOUR : 1;
+    size_t held = (size_t)matrices * held_pitch(vv_split_row_bytes(row_bytes));
+    size_t sums = sum_bytes((unsigned)((width + 127) / 128), matrices, rows);
+    return by_tiles(way) || held + sums <= shared_most;
 }
 
 void vv_cuda_part(struct vv_product_part *part, const struct vv_weight *weight, uint32_t step) {

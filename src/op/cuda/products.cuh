@@ -2,31 +2,21 @@
  * The kernels of products. Which of them a job takes, and in what blocks, is products.cu's matter.
  */
 #pragma once
-#include "op/cuda/products_few.cuh"
 #include "op/cuda/products_float.cuh"
 #include "op/cuda/products_rows.cuh"
 #include "op/cuda/products_tile.cuh"
 
 namespace vv_products {
 
-constexpr unsigned FOUR = 4;
+constexpr unsigned FOUR = 4, EIGHT = 8;
 
 /* Tiles of a few and of many rows: warps of 16 by 64 products, and of 64 by 32. */
 using tile_of_64 = tile_shape<64, 64, 1, 8>;
 using tile_of_128 = tile_shape<128, 128, 4, 4>;
 
-/* Bytes of a block's shared memory before its sums. */
-static constexpr size_t few_staged = WARPS * sizeof(few_stage);
-
 /* Starts a kernel. */
-typedef int start(const vv_product_job &job, const grid_of_job &grid, dim3 blocks, size_t shared,
-                  void *stream);
-
-#define VV_STARTER(name, ...)                                                                      \
-    int name(const vv_product_job &job, const grid_of_job &grid, dim3 blocks, size_t shared,       \
-             void *stream) {                                                                       \
-        return vv_start_early((__VA_ARGS__), blocks, THREADS, shared, stream, job, grid);          \
-    }
+typedef int start(const vv_product_job &job, const grid_of_job &grid, dim3 blocks, unsigned threads,
+                  size_t shared, void *stream);
 
 #define VV_QUANTISED_TYPES(EACH)                                                                   \
     EACH(Q2_K)                                                                                     \
@@ -34,24 +24,37 @@ typedef int start(const vv_product_job &job, const grid_of_job &grid, dim3 block
     EACH(Q4_K)                                                                                     \
     EACH(Q5_K)                                                                                     \
     EACH(Q6_K)                                                                                     \
-    EACH(IQ4_XS) EACH(Q1_0) EACH(TQ1_0) EACH(TQ2_0) EACH(IQ2_XXS) EACH(IQ2_XS) EACH(IQ2_S)         \
-        EACH(IQ3_XXS) EACH(IQ3_S) EACH(IQ1_S) EACH(IQ1_M) EACH(Q4_0) EACH(Q4_1) EACH(Q5_0)         \
-            EACH(Q5_1) EACH(Q8_0) EACH(IQ4_NL) EACH(MXFP4) EACH(NVFP4) EACH(Q2_0) EACH(Q2_0_128)
+    EACH(IQ4_XS)                                                                                   \
+    EACH(Q1_0) EACH(TQ1_0) EACH(TQ2_0) EACH(IQ2_XXS) EACH(IQ2_XS) EACH(IQ2_S) EACH(IQ3_XXS)        \
+        EACH(IQ3_S) EACH(IQ1_S) EACH(IQ1_M) EACH(Q4_0) EACH(Q4_1) EACH(Q5_0) EACH(Q5_1) EACH(Q8_0) \
+            EACH(IQ4_NL) EACH(MXFP4) EACH(NVFP4) EACH(Q2_0) EACH(Q2_0_128)
 
 /* ---- few rows: parts of any formats in one launch ---- */
 
-/* A block is of one part, so all its threads go the same way; `dot`(type) leaves the segments' sums
- * of its products. */
-#define VV_SUMS(dot)                                                                               \
-    switch (at.part->type) {                                                                       \
-        VV_QUANTISED_TYPES(dot)                                                                    \
-    default:                                                                                       \
-        float_rows(job, at, rows, held, sum);                                                      \
-        break;                                                                                     \
-    }                                                                                              \
-    finish_sums(job, at, rows, sum)
+/* A block is of one part, so all its threads go the same way. */
+template <unsigned R>
+__global__ void __launch_bounds__(THREADS) rows_kernel(const __grid_constant__ vv_product_job job,
+                                                       const __grid_constant__ grid_of_job grid) {
+    uint8_t *held = vv_dynamic_shared<uint8_t>();
+    float *sum = reinterpret_cast<float *>(held + grid.held);
+    run_block<R>(job, grid, held, [&](const place &at, const rows_in_hand<R> &rows) {
+        switch (at.part->type) {
+#define VV_EACH(TYPE)                                                                              \
+    case VV_TYPE_##TYPE:                                                                           \
+        some_rows<VV_TYPE_##TYPE>(job, at, rows, held, sum);                                       \
+        break;
+            VV_QUANTISED_TYPES(VV_EACH)
+#undef VV_EACH
+        default:
+            float_rows(job, at, rows, held, sum);
+            break;
+        }
+        finish_sums(job, at, rows, sum);
+    });
+}
 
-extern start start_one, start_four, start_few; /* products_one.cu, … */
+/* products_one.cu, products_four.cu, products_eight.cu */
+extern start start_one, start_four, start_eight;
 
 /* ---- the others: one format ---- */
 
@@ -86,16 +89,16 @@ const kernels *block_kernels(int type);
 const kernels *grid_kernels(int type);
 
 template <int TYPE, class SHAPE>
-int start_tile(const vv_product_job &job, const grid_of_job &grid, dim3 blocks, size_t,
+int start_tile(const vv_product_job &job, const grid_of_job &grid, dim3 blocks, unsigned, size_t,
                void *stream) {
     return vv_start_early((tile<TYPE, SHAPE>), blocks, SHAPE::THREADS,
                           sizeof(tile_memory<TYPE, SHAPE>), stream, job, grid);
 }
 
 template <int TYPE>
-int start_decoded(const vv_product_job &job, const grid_of_job &grid, dim3 blocks, size_t shared,
-                  void *stream) {
-    return vv_start_early(decoded<TYPE>, blocks, THREADS, shared, stream, job, grid);
+int start_decoded(const vv_product_job &job, const grid_of_job &grid, dim3 blocks, unsigned threads,
+                  size_t shared, void *stream) {
+    return vv_start_early(decoded<TYPE>, blocks, threads, shared, stream, job, grid);
 }
 
 template <int TYPE> struct starters {

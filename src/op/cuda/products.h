@@ -12,16 +12,14 @@
 
 /*
  * How a job is done; all ways give the same bits. One row of activations after another; up to four
- * at once; up to eight by matrix units, a warp's 16 weight rows at a time; tiles of 64 or 128
-weight
- * rows and as many rows of activations. Float weights have one, four or eight rows at once, and one
- * tile.
+ * or eight at once; tiles of 64 or 128 weight rows and as many rows of activations by matrix units.
+ * Float weights have one tile.
  */
 enum vv_product_way {
     VV_BY_RULE,
     VV_ONE_BY_ONE,
     VV_BY_FOUR,
-    VV_A_FEW,
+    VV_BY_EIGHT,
     VV_TILES_OF_64,
     VV_TILES_OF_128
 };

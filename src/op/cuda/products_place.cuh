@@ -9,14 +9,14 @@
 
 namespace vv_products {
 
-constexpr unsigned THREADS = 256;
+constexpr unsigned THREADS = 256; /* of a block, at most */
 
 /* A grid's first blocks are of part 0, the next ones of part 1, …; its second dimension is the
  * active experts, its third tiles of rows where there are no experts. */
 struct grid_of_job {
     struct {
-        unsigned slots; /* weight rows of a block */
-        unsigned lanes; /* threads, or warps, that share a weight row */
+        unsigned slots; /* weight rows of a block: those of whole outputs */
+        unsigned shift; /* a power of two that is not less, for what counts in such steps */
         unsigned end;   /* blocks of this part and those before it */
     } part[VV_PARTS_MAX];
     unsigned held; /* bytes of shared memory for a block's weights */
@@ -24,7 +24,7 @@ struct grid_of_job {
 
 struct place {
     const vv_product_part *part;
-    unsigned lanes;
+    unsigned shift;
     unsigned used; /* slots of the block, up to the last output */
     unsigned first_output;
     unsigned segments, stride; /* stride: of a row's sums, odd */
@@ -66,7 +66,7 @@ static __device__ __forceinline__ place find_place(const vv_product_job &job,
     place at;
     unsigned slots = grid.part[i].slots;
     at.part = &job.part[i];
-    at.lanes = grid.part[i].lanes;
+    at.shift = grid.part[i].shift;
     at.first_output = (blockIdx.x - begin) * (slots / at.part->matrices);
     unsigned left = (at.part->outputs - at.first_output) * at.part->matrices;
     at.used = slots < left ? slots : left;
@@ -133,7 +133,7 @@ static __device__ __forceinline__ const uint8_t *held_row(const place &at, const
 
 /* Starts to copy the block's weight rows. */
 static __device__ __forceinline__ void start_to_hold(const place &at, uint8_t *held) {
-    unsigned sharers = THREADS / at.used, slot = threadIdx.x / sharers;
+    unsigned sharers = blockDim.x / at.used, slot = threadIdx.x / sharers;
     unsigned chunks = (unsigned)(at.part->row_bytes / 16);
     if (slot < at.used) {
         const uint8_t *from = row_of_slot(at, slot);

@@ -67,8 +67,9 @@ template <vv_product_way WAY> bool fits(const void *args) {
         least = 2;
         most = 8;
         break;
-    case VV_A_FEW:
-        most = 16;
+    case VV_BY_EIGHT:
+        least = 4;
+        most = 64;
         break;
     case VV_TILES_OF_64:
         least = 4;
@@ -90,7 +91,7 @@ template <vv_product_way WAY> bool fits(const void *args) {
 const vv_variant variants[] = {
     VV_GEMV("gemv/cuda_one", VV_ONE_BY_ONE),
     VV_GEMV("gemv/cuda_four", VV_BY_FOUR),
-    VV_GEMV("gemv/cuda_few", VV_A_FEW),
+    VV_GEMV("gemv/cuda_eight", VV_BY_EIGHT),
     VV_GEMV("gemv/cuda_tile_64", VV_TILES_OF_64),
     VV_GEMV("gemv/cuda_tile_128", VV_TILES_OF_128),
     {"gemv/cuda", VV_CUDA_ANY, true, nullptr, &vv_layout_split, nullptr, launch<VV_BY_RULE>,
