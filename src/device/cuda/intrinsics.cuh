@@ -262,6 +262,50 @@ VV_DEVICE void vv_follow() {
 inline bool vv_launches_early = false;
 
 /*
+ * Kernels whose blocks are pairs that reach each other's shared memory, where vv_pairs says
+ * that there can be any. vv_sync_parts: __syncthreads for all PARTS blocks of a pair, or for one
+ * that is alone; none may store to others before the first or end before the last. vv_store_parts
+ * stores to the same place of all of them.
+ */
+static inline bool vv_pairs() {
+#ifdef __CUDACC__
+    return vv_launches_early; /* the same devices */
+#else
+    return false; /* emulated blocks run one after another */
+#endif
+}
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#define VV_PAIR_OF_BLOCKS __cluster_dims__(2, 1, 1)
+#else
+#define VV_PAIR_OF_BLOCKS
+#endif
+template <int PARTS> VV_DEVICE void vv_sync_parts() {
+    static_assert(PARTS == 1 || PARTS == 2, "alone or a pair");
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    if (PARTS > 1) {
+        asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+        asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+        return;
+    }
+#endif
+    __syncthreads();
+}
+template <int PARTS> VV_DEVICE void vv_store_parts(float *shared, float value) {
+    *shared = value;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    if (PARTS > 1) {
+        asm volatile("{\n\t.reg .u32 rank, other;\n\t"
+                     "mov.u32 rank, %%cluster_ctarank;\n\t"
+                     "xor.b32 rank, rank, 1;\n\t"
+                     "mapa.shared::cluster.u32 other, %0, rank;\n\t"
+                     "st.shared::cluster.f32 [other], %1;\n\t}" ::"r"(vv_shared_address(shared)),
+                     "f"(value)
+                     : "memory");
+    }
+#endif
+}
+
+/*
  * vv_start(kernel, grid, block, shared_bytes, stream, arguments…): a kernel on a stream, with that
  * much dynamic shared memory, beyond 48 KB, too; a grid of no blocks does nothing. vv_start_early:
  * it may be launched before the kernel in front of it has ended, on devices that can; it waits by

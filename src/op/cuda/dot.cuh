@@ -55,6 +55,16 @@ static __device__ inline void vv_store_lane(Store store, unsigned first, unsigne
     }
 }
 
+/* The sum of a segment's squares, by its half warp. */
+static __device__ inline float vv_square_lanes(const float (&x)[VV_LANE_VALUES]) {
+    float lane = 0.0f;
+    VV_UNROLL
+    for (unsigned m = 0; m < VV_LANE_VALUES; m++) {
+        lane = fmaf(x[m], x[m], lane);
+    }
+    return vv_add_lanes_across(lane);
+}
+
 /* Threads of a block that takes such rows a half warp a segment, as many at once as there can be.
  */
 static inline unsigned vv_segment_threads(size_t width) {
@@ -82,14 +92,9 @@ static __device__ inline float vv_squares_block(float (&x)[VV_LANE_VALUES], Load
     for (unsigned first = 0; first < segments; first += halves) {
         unsigned s = first + threadIdx.x / VV_LANES;
         load(s * VV_SEGMENT);
-        float lane = 0.0f;
-        VV_UNROLL
-        for (unsigned m = 0; m < VV_LANE_VALUES; m++) {
-            lane = fmaf(x[m], x[m], lane);
-        }
-        lane = vv_add_lanes_across(lane);
+        float squares = vv_square_lanes(x);
         if (s < segments && threadIdx.x % VV_LANES == 0) {
-            part[s] = lane;
+            part[s] = squares;
         }
     }
     __syncthreads();
