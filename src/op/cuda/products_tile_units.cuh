@@ -44,11 +44,13 @@ constexpr unsigned CODE_STRIDE = CODE_BYTES + 16;
 
 /*
  * Weights as they come: chunks of a segment, or of the two that share a block; codes, and headers
- * from the word on in which they begin. Where codes need no decoding they are copied to their place.
+ * from the word on in which they begin. Where codes need no decoding they are copied to their
+ * place.
  */
 template <int TYPE> struct raw_form {
     static constexpr unsigned VALUES = vv_codes::of<TYPE>::VALUES;
-    static constexpr unsigned PARTS = VALUES > 128 ? VALUES / 128 : 1, BLOCKS = 128 * PARTS / VALUES;
+    static constexpr unsigned PARTS = VALUES > 128 ? VALUES / 128 : 1,
+                              BLOCKS = 128 * PARTS / VALUES;
     static constexpr unsigned CODES = vv_split<TYPE>::CODES * BLOCKS;
     static constexpr unsigned HEADS = vv_split<TYPE>::HEADER * BLOCKS;
     static constexpr bool DIRECT = TYPE == VV_TYPE_Q8_0;
@@ -89,9 +91,8 @@ template <int TYPE> static __device__ __forceinline__ uint32_t unsigned_codes(in
                                                             : (uint32_t)w ^ 0x80808080u;
 }
 template <int TYPE>
-constexpr int unsigned_bias = vv_codes::of<TYPE>::BIAS || TYPE == VV_TYPE_Q2_K
-                                  ? vv_codes::of<TYPE>::BIAS
-                                  : 128;
+constexpr int unsigned_bias =
+    vv_codes::of<TYPE>::BIAS || TYPE == VV_TYPE_Q2_K ? vv_codes::of<TYPE>::BIAS : 128;
 
 /* Word i of a group: its codes, or the bytes of codes times sub-scale. */
 template <int TYPE>
