@@ -44,82 +44,109 @@ template <int TYPE, class SHAPE> struct tile_memory {
         float total[SHAPE::TN * (SHAPE::TM + 1)];
     };
     const uint8_t *row[SHAPE::TM];
+    const int8_t *x[SHAPE::TN];
 };
 
 /* ---- copies ---- */
 
-/* What a block copies: weights from `memory.row`, activations of the rows in hand. */
+/*
+ * What a block copies, from where `memory` says that rows lie. A row's `all` pieces are asked for
+ * by neighbouring threads, as many as divide them; a thread goes on with the same piece of other
+ * rows and with further pieces of its row.
+ */
+template <unsigned all>
+constexpr unsigned lanes_of = all % 8 == 0   ? 8
+                              : all % 4 == 0 ? 4
+                              : all % 2 == 0 ? 2
+                                             : 1;
+
 template <int TYPE, class SHAPE> struct tile_copies {
     using f = vv_codes::of<TYPE>;
     using raw = raw_form<TYPE>;
+    static constexpr bool RAGGED = f::VALUES < 128; /* a segment may lack blocks */
     const vv_planes &x;
     const rows_in_hand<SHAPE::TN> &rows;
     tile_memory<TYPE, SHAPE> &memory;
     unsigned width;
 
-    VV_DEVICE unsigned code_bytes() const {
-        return width / f::VALUES * vv_split<TYPE>::CODES;
+    VV_DEVICE void begin(const place &at) const {
+        unsigned i = threadIdx.x;
+        if (i < SHAPE::TM) {
+            memory.row[i] = row_of_slot(at, i);
+        } else {
+            memory.x[i - SHAPE::TM] =
+                (f::SUPER ? x.coarse_q : x.fine_q) + (size_t)rows.x(i - SHAPE::TM) * width;
+        }
+    }
+    /* Of each of the rows `from` [ROWS], `all` pieces of `bytes` from byte `first` on; those at
+     * `end` or beyond it become 0 (`ragged`: it may be within them). */
+    template <int bytes, unsigned all, unsigned ROWS, bool ragged, bool NEAR, typename ROW>
+    VV_DEVICE void copy(ROW const *from, unsigned count, unsigned first, unsigned end, uint8_t *to,
+                        unsigned stride) const {
+        constexpr unsigned lanes = lanes_of<all>, step = SHAPE::THREADS / lanes;
+        unsigned r = threadIdx.x / lanes, piece = threadIdx.x % lanes * bytes;
+        VV_UNROLL
+        for (unsigned i = 0; i < (ROWS + step - 1) / step; i++) {
+            if (r + i * step >= (SHAPE::SKIPS || ROWS % step ? count : ROWS)) {
+                break;
+            }
+            const uint8_t *row = reinterpret_cast<const uint8_t *>(from[r + i * step]);
+            VV_UNROLL
+            for (unsigned k = 0; k < all / lanes; k++) {
+                unsigned at = piece + k * lanes * bytes;
+                unsigned left = first + at < end ? end - first - at : 0;
+                int real = !ragged || left >= bytes ? bytes : (int)left;
+                vv_copy_async<bytes, NEAR>(to + (r + i * step) * stride + at,
+                                           row + (ragged && !left ? 0 : first + at), real);
+            }
+        }
     }
     VV_DEVICE void codes(unsigned chunk, uint8_t *to, unsigned stride) const {
         constexpr int bytes = raw::CODE_COPY;
-        constexpr unsigned pieces = raw::CODES / bytes;
-        for (unsigned i = threadIdx.x; i < SHAPE::TM * pieces; i += SHAPE::THREADS) {
-            unsigned r = i / pieces, piece = i % pieces * bytes, from = chunk * raw::CODES + piece;
-            bool here = from < code_bytes();
-            vv_copy_async<bytes>(to + r * stride + piece, memory.row[r] + (here ? from : 0),
-                                 here ? bytes : 0);
-        }
-    }
-    VV_DEVICE void heads(unsigned chunk) const {
-        constexpr int bytes = raw::HEAD_COPY;
-        constexpr unsigned pieces = raw::HEAD_STRIDE / bytes;
-        unsigned end = width / f::VALUES * vv_split<TYPE>::HEADER;
-        for (unsigned i = threadIdx.x; i < SHAPE::TM * pieces; i += SHAPE::THREADS) {
-            unsigned r = i / pieces, piece = i % pieces * bytes;
-            unsigned from = chunk * raw::HEADS / 4 * 4 + piece, left = from < end ? end - from : 0;
-            vv_copy_async<bytes>(&memory.s.heads[chunk % 2][r][piece],
-                                 memory.row[r] + code_bytes() + (left ? from : 0),
-                                 left < bytes ? (int)left : bytes);
-        }
+        copy<bytes, raw::CODES / bytes, SHAPE::TM, RAGGED, false>(
+            memory.row, SHAPE::TM, chunk * raw::CODES, width / f::VALUES * vv_split<TYPE>::CODES,
+            to, stride);
     }
     /* The bytes of the chunk that begins with a segment, if one does. */
     VV_DEVICE void weights(unsigned segment) const {
-        unsigned chunk = segment / raw::PARTS;
-        if (segment % raw::PARTS == 0) {
-            if (!raw::DIRECT) {
-                codes(chunk, memory.s.codes[chunk % 2][0], raw::CODE_STRIDE);
-            }
-            heads(chunk);
+        constexpr int bytes = raw::HEAD_COPY;
+        unsigned chunk = segment / raw::PARTS, blocks = width / f::VALUES;
+        if (segment % raw::PARTS != 0) {
+            return;
         }
+        if (!raw::DIRECT) {
+            codes(chunk, memory.s.codes[chunk % 2][0], raw::CODE_STRIDE);
+        }
+        unsigned heads = blocks * vv_split<TYPE>::CODES;
+        copy<bytes, raw::HEAD_STRIDE / bytes, SHAPE::TM, RAGGED, false>(
+            memory.row, SHAPE::TM, heads + chunk * raw::HEADS / 4 * 4,
+            heads + blocks * vv_split<TYPE>::HEADER, memory.s.heads[chunk % 2][0],
+            raw::HEAD_STRIDE);
     }
+    /* Other blocks read the same rows: they go through the first cache. */
     VV_DEVICE void activations(unsigned segment) const {
-        const int8_t *q = f::SUPER ? x.coarse_q : x.fine_q;
-        uint8_t(*to)[CODE_STRIDE] = memory.s.x[segment % 2];
-        for (unsigned i = threadIdx.x; i < rows.count * 8; i += SHAPE::THREADS) {
-            unsigned r = i / 8, value = 128 * segment + 16 * (i % 8);
-            bool here = value < width;
-            vv_copy_async<16, true>(to[r] + 16 * (i % 8),
-                                    q + (size_t)rows.x(r) * width + (here ? value : 0),
-                                    here ? 16 : 0);
-        }
+        copy<16, 8, SHAPE::TN, true, true>(memory.x, rows.count, 128 * segment, width,
+                                           memory.s.x[segment % 2][0], CODE_STRIDE);
         if (raw::DIRECT) {
             codes(segment, memory.s.w[segment % 2].code[0][0], CODE_STRIDE);
         }
     }
-    /* What is beside the activations: `units` of 4 bytes a segment, of which a row has `all`. */
+    /* What is beside the activations: `units` words a segment, of which a row has `all`. */
     template <unsigned units>
     VV_DEVICE void side(unsigned segment, const void *from, unsigned all, void *to) const {
-        bool whole = all % units == 0;
-        unsigned pieces = whole ? 1 : units;
-        for (unsigned i = threadIdx.x; i < rows.count * pieces; i += SHAPE::THREADS) {
-            unsigned r = i / pieces, k = units * segment + i % pieces;
-            const float *at = static_cast<const float *>(from) + (size_t)rows.x(r) * all;
-            float *there = static_cast<float *>(to) + r * units + i % pieces;
-            if (units == 4 && whole) {
-                vv_copy_async<4 * units>(there, at + k);
-            } else {
-                vv_copy_async<4>(there, at + (k < all ? k : 0), k < all ? 4 : 0);
-            }
+        constexpr int bytes = 4 * units;
+        unsigned r = threadIdx.x / 2, k = units * segment;
+        if (threadIdx.x % 2 != (units == 1) || r >= rows.count) {
+            return;
+        }
+        const float *at = static_cast<const float *>(from) + (size_t)rows.x(r) * all;
+        float *there = static_cast<float *>(to) + r * units;
+        if (all % units == 0) {
+            vv_copy_async<bytes>(there, at + k);
+            return;
+        }
+        for (unsigned i = 0; i < units; i++) {
+            vv_copy_async<4>(there + i, at + (k + i < all ? k + i : 0), k + i < all ? 4 : 0);
         }
     }
     VV_DEVICE void sides(unsigned segment) const {
@@ -204,9 +231,7 @@ static __device__ __forceinline__ void tile_rows(const vv_product_job &job, cons
     unsigned tiles = (columns_left + UNIT_COLUMNS - 1) / UNIT_COLUMNS;
     float total[WM][NT][4] = {};
     tile_copies<TYPE, SHAPE> copy = {job.x, rows, memory, (unsigned)job.x.width};
-    if (threadIdx.x < SHAPE::TM) {
-        memory.row[threadIdx.x] = row_of_slot(at, threadIdx.x);
-    }
+    copy.begin(at);
     __syncthreads();
     for (unsigned segment = 0; segment < 2 && segment < at.segments; segment++) {
         copy.weights(segment);
