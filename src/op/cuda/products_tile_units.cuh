@@ -1,6 +1,6 @@
 /*
- * What tiles are made of: weights as they lie in shared memory, raw and decoded; 16 weight rows and
- * 8 rows of activations of a segment as a warp holds them; their product.
+ * What tiles are made of: weights as they lie in shared memory, raw and decoded; products of 16
+ * weight rows and 8 rows of activations.
  *
  * Decoded weights are signed bytes, such that integers of a segment are put together in as few
  * instructions as a format allows. That differs (docs/arithmetic.md, 3.3); |x| <= 127 throughout:
@@ -9,12 +9,10 @@
  *   FOLDED   sub-scale times weight is a signed byte: one product for the segment. Q1_0, TQ1_0,
  *            TQ2_0: the sub-scale is 1. Q2_K: 0..45. Q3_K: -4..3 times -32..31 is -124..128, so its
  *            negative is taken, and the negative d: no rounding sees the difference.
- *            |I| <= 2,080,768 < 2^22.
  *   SCALED   a product for each 32 values, times their sub-scale, added as integers.
  *   SPLIT    where sub-scales change every 16 values: sub-scale times weight = 128 hi + lo, with
- *            0 <= lo <= 127, |hi| <= 32, and a product for each: |L| <= 128·127·127 = 2,064,512,
- *            |H| <= 128·127·32 = 520,192, both below 2^22. 128 H + L by one fma is the rounding of
- *            the exact integer to nearest even, which is what (float)I is.
+ *            0 <= lo <= 127, |hi| <= 32: the products with hi, times 128, then those with lo, in
+ *            one integer, which no format brings beyond 66,584,576.
  */
 #pragma once
 #include "op/cuda/products_units.cuh"
@@ -53,7 +51,7 @@ template <int TYPE> struct raw_form {
                               BLOCKS = 128 * PARTS / VALUES;
     static constexpr unsigned CODES = vv_split<TYPE>::CODES * BLOCKS;
     static constexpr unsigned HEADS = vv_split<TYPE>::HEADER * BLOCKS;
-    static constexpr bool DIRECT = TYPE == VV_TYPE_Q8_0;
+    static constexpr bool DIRECT = TYPE == VV_TYPE_Q8_0, RAGGED = VALUES < 128;
     static constexpr int CODE_COPY = CODES % 16 ? 8 : 16;
     static constexpr int HEAD_COPY = HEADS % 16 == 0 ? 16 : HEADS % 8 == 0 ? 8 : 4;
     static constexpr unsigned CODE_STRIDE = (CODES + 15) / 16 * 16;
@@ -73,6 +71,9 @@ template <int TYPE> struct weight_sides {
 
     VV_DEVICE uint32_t *words(unsigned at) {
         return reinterpret_cast<uint32_t *>(four + at);
+    }
+    VV_DEVICE const uint32_t *words(unsigned at) const {
+        return reinterpret_cast<const uint32_t *>(four + at);
     }
 };
 
@@ -173,91 +174,12 @@ template <int TYPE> static __device__ __forceinline__ uint32_t sum_word(uint32_t
     return vv_codes::of<TYPE>::SUPER ? sums_as_halves(sums) : vv_bits(group_sum(sums));
 }
 
-/* ---- what a warp holds ---- */
+/* ---- products ---- */
 
-static __device__ __forceinline__ void take_four(uint4 from, float (&to)[4]) {
-    to[0] = vv_from_bits(from.x);
-    to[1] = vv_from_bits(from.y);
-    to[2] = vv_from_bits(from.z);
-    to[3] = vv_from_bits(from.w);
-}
-
-/* Sixteen weight rows of a segment; a lane has what is beside the rows g and g + 8. */
-template <int TYPE> struct row_tile {
-    using f = vv_codes::of<TYPE>;
-    using sides = weight_sides<TYPE>;
-    unsigned code[planes_of<TYPE>][4][4];
-    float first[2][4], second[2][4]; /* by group; sub-scales are integers' bits */
-    uint32_t min[2];
-    float d[2], dmin[2];
-
-    VV_DEVICE void load(const uint8_t *low, const uint8_t *high, const sides *side) {
-        unsigned lane = threadIdx.x % 32, at = lane % 16 * CODE_STRIDE + 16 * (lane / 16);
-        VV_UNROLL
-        for (unsigned j = 0; j < 4; j++) {
-            VV_UNROLL
-            for (unsigned plane = 0; plane < planes_of<TYPE>; plane++) {
-                vv_load_matrix(code[plane][j], (plane ? high : low) + at + 32 * j);
-            }
-        }
-        VV_UNROLL
-        for (unsigned i = 0; i < 2; i++) {
-            const uint4 *mine = side[lane / 4 + 8 * i].four;
-            if (sides::FIRST) {
-                take_four(mine[0], first[i]);
-            }
-            if (sides::SECOND && !f::SUPER) {
-                take_four(mine[sides::SECOND_AT], second[i]);
-            }
-            if (f::SUPER) {
-                const float2 floats = *reinterpret_cast<const float2 *>(mine + sides::FLOATS_AT);
-                d[i] = floats.x;
-                dmin[i] = floats.y;
-                min[i] = f::OFFSET ? reinterpret_cast<const uint32_t *>(
-                                         mine + sides::SECOND_AT * f::OFFSET)[lane % 4]
-                                   : 0;
-            }
-        }
-    }
-};
-
-/* Eight rows of activations; a lane has what is beside the rows 2t and 2t + 1. */
-template <int TYPE> struct column_tile {
-    using f = vv_codes::of<TYPE>;
-    static constexpr unsigned SCALES = f::SUPER ? 1 : 4;
-    unsigned code[4][2];
-    float scale[2][SCALES], sum[2][4];
-    uint32_t halves; /* super: word t of row g's sums */
-
-    /* `scales` [8][SCALES], `sums` [8] */
-    VV_DEVICE void load(const uint8_t *codes, const float *scales, const uint4 *sums) {
-        unsigned lane = threadIdx.x % 32, t = lane % 4;
-        VV_UNROLL
-        for (unsigned j = 0; j < 4; j += 2) {
-            unsigned b[4];
-            vv_load_matrix(b, codes + lane % 8 * CODE_STRIDE + 16 * (lane / 8) + 32 * j);
-            code[j][0] = b[0], code[j][1] = b[1];
-            code[j + 1][0] = b[2], code[j + 1][1] = b[3];
-        }
-        if (f::SUPER) {
-            const float2 two = *reinterpret_cast<const float2 *>(scales + 2 * t);
-            scale[0][0] = two.x, scale[1][0] = two.y;
-            halves = f::OFFSET ? reinterpret_cast<const uint32_t *>(sums + lane / 4)[t] : 0;
-            return;
-        }
-        VV_UNROLL
-        for (unsigned i = 0; i < 2; i++) {
-            const uint4 four = reinterpret_cast<const uint4 *>(scales)[2 * t + i];
-            float all[4];
-            take_four(four, all);
-            for (unsigned j = 0; j < SCALES; j++) {
-                scale[i][j] = all[j];
-            }
-            if (f::OFFSET) {
-                take_four(sums[2 * t + i], sum[i]);
-            }
-        }
-    }
+/* A tile's running values of a segment: integers of a super-block format, or s. */
+template <int TYPE> struct running_tile {
+    int i[4];
+    float s[4];
 };
 
 /* An integer below 2^22 that was added to these bits is a float after a subtraction. */
@@ -268,88 +190,118 @@ static __device__ __forceinline__ float started(int sum) {
 #define VV_STARTED                                                                                 \
     { FLOAT_START, FLOAT_START, FLOAT_START, FLOAT_START }
 
-/* ---- products ---- */
-
+/* What lies beside a tile's rows in a group: of the weight rows g and g + 8, of the rows of
+ * activations 2t and 2t + 1. */
+struct beside_rows {
+    uint32_t first[2], second[2];
+};
+struct beside_columns {
+    float scale[2], sum[2];
+};
 template <int TYPE>
-static __device__ __forceinline__ void multiply_blocks(const row_tile<TYPE> &r,
-                                                       const column_tile<TYPE> &c, float (&s)[4]) {
-    using f = vv_codes::of<TYPE>;
+static __device__ __forceinline__ beside_rows rows_beside(const weight_sides<TYPE> *side,
+                                                          unsigned j) {
+    using sides = weight_sides<TYPE>;
+    beside_rows r = {};
     VV_UNROLL
-    for (unsigned j = 0; j < 4; j++) {
-        int low[4] = VV_STARTED, high[4] = VV_STARTED;
-        if (f::TWO_STEPS) {
-            halves_of_group(r.code[0][j], c.code[j], low, high);
-        } else {
-            vv_mma_m16n8k32_s8(low, r.code[0][j], c.code[j]);
+    for (unsigned i = 0; i < 2; i++) {
+        const sides &mine = side[threadIdx.x % 32 / 4 + 8 * i];
+        if (sides::FIRST) {
+            r.first[i] = mine.words(0)[j];
         }
+        if (sides::SECOND && WAY<TYPE> == BLOCKS) {
+            r.second[i] = mine.words(sides::SECOND_AT)[j];
+        }
+    }
+    return r;
+}
+/* `scales`, `sums`: four words for each row of activations. */
+template <int TYPE>
+static __device__ __forceinline__ beside_columns columns_beside(const float *scales,
+                                                                const uint4 *sums, unsigned j) {
+    beside_columns c = {};
+    VV_UNROLL
+    for (unsigned i = 0; i < 2 && WAY<TYPE> == BLOCKS; i++) {
+        unsigned mine = 2 * (threadIdx.x % 4) + i;
+        c.scale[i] = scales[4 * mine + j];
+        if (vv_codes::of<TYPE>::OFFSET) {
+            c.sum[i] = reinterpret_cast<const float *>(sums + mine)[j];
+        }
+    }
+    return c;
+}
+
+/* A group of a tile: fragments a and b of its codes. */
+template <int TYPE>
+static __device__ __forceinline__ void
+multiply_group(const unsigned (&a)[4], const unsigned (&b)[2], const beside_rows &r,
+               const beside_columns &c, running_tile<TYPE> &to) {
+    using f = vv_codes::of<TYPE>;
+    if (WAY<TYPE> == FOLDED || WAY<TYPE> == SPLIT) {
+        vv_mma_m16n8k32_s8(to.i, a, b);
+        return;
+    }
+    if (WAY<TYPE> == SCALED) {
+        int dot[4] = {};
+        vv_mma_m16n8k32_s8(dot, a, b);
         VV_UNROLL
         for (unsigned i = 0; i < 4; i++) {
-            float scale = c.scale[i % 2][j % column_tile<TYPE>::SCALES];
-            s[i] = fmaf(r.first[i / 2][j] * scale, started(low[i]), s[i]);
-            if (f::TWO_STEPS) {
-                s[i] = fmaf(r.second[i / 2][j] * scale, started(high[i]), s[i]);
-            } else if (f::OFFSET) {
-                s[i] = fmaf(r.second[i / 2][j] * scale, c.sum[i % 2][j], s[i]);
-            }
+            to.i[i] += (int)r.first[i / 2] * dot[i];
         }
+        return;
     }
-}
-
-/* (float)I */
-template <int TYPE>
-static __device__ __forceinline__ void
-multiply_integers(const row_tile<TYPE> &r, const column_tile<TYPE> &c, float (&to)[4]) {
-    int low[4] = VV_STARTED, high[4] = VV_STARTED, sum[4] = {};
-    VV_UNROLL
-    for (unsigned j = 0; j < 4; j++) {
-        if (WAY<TYPE> == SCALED) {
-            int dot[4] = {};
-            vv_mma_m16n8k32_s8(dot, r.code[0][j], c.code[j]);
-            VV_UNROLL
-            for (unsigned i = 0; i < 4; i++) {
-                sum[i] += (int)vv_bits(r.first[i / 2][j]) * dot[i];
-            }
-            continue;
-        }
-        vv_mma_m16n8k32_s8(low, r.code[0][j], c.code[j]);
-        if (WAY<TYPE> == SPLIT) {
-            vv_mma_m16n8k32_s8(high, r.code[planes_of<TYPE> - 1][j], c.code[j]);
-        }
-    }
-    VV_UNROLL
-    for (unsigned i = 0; i < 4; i++) {
-        to[i] = WAY<TYPE> == SCALED  ? (float)sum[i]
-                : WAY<TYPE> == SPLIT ? fmaf(128.0f, started(high[i]), started(low[i]))
-                                     : started(low[i]);
-    }
-}
-
-/* Adds a segment. */
-template <int TYPE>
-static __device__ __forceinline__ void
-multiply_tile(const row_tile<TYPE> &r, const column_tile<TYPE> &c, float (&total)[4]) {
-    using f = vv_codes::of<TYPE>;
-    float s[4] = {};
-    if (!f::SUPER) {
-        multiply_blocks<TYPE>(r, c, s);
+    int low[4] = VV_STARTED, high[4] = VV_STARTED;
+    if (f::TWO_STEPS) {
+        halves_of_group(a, b, low, high);
     } else {
-        float whole[4], offset[4] = {};
-        multiply_integers<TYPE>(r, c, whole);
-        if (f::OFFSET) { /* J, of halves, exact: at most 1,024,128 */
-            const unsigned a[2] = {r.min[0], r.min[1]}, b[1] = {c.halves};
-            vv_mma_m16n8k8_f16(offset, a, b);
-        }
-        VV_UNROLL
-        for (unsigned i = 0; i < 4; i++) {
-            float scale = c.scale[i % 2][0];
-            s[i] = (r.d[i / 2] * scale) * whole[i];
-            s[i] = f::OFFSET ? fmaf(-(r.dmin[i / 2] * scale), offset[i], s[i]) : s[i];
-        }
+        vv_mma_m16n8k32_s8(low, a, b);
     }
     VV_UNROLL
     for (unsigned i = 0; i < 4; i++) {
-        total[i] += s[i];
+        float first = vv_from_bits(r.first[i / 2]) * c.scale[i % 2];
+        float second = vv_from_bits(r.second[i / 2]) * c.scale[i % 2];
+        to.s[i] = fmaf(first, started(low[i]), to.s[i]);
+        if (f::TWO_STEPS || f::OFFSET) {
+            to.s[i] = fmaf(second, f::OFFSET ? c.sum[i % 2] : started(high[i]), to.s[i]);
+        }
     }
+}
+
+/* The end of a segment of a super-block format for the staged rows `side` [16], `scales` [8],
+ * `sums` [8]. J is a product of depth 8 of halves, all exact: at most 1,024,128. */
+template <int TYPE>
+static __device__ __forceinline__ void end_integers(const weight_sides<TYPE> *side,
+                                                    const float *scales, const uint4 *sums,
+                                                    running_tile<TYPE> &r) {
+    using f = vv_codes::of<TYPE>;
+    using sides = weight_sides<TYPE>;
+    unsigned g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    float j[4] = {};
+    if (f::OFFSET) {
+        const unsigned a[2] = {side[g].words(sides::SECOND_AT)[t],
+                               side[g + 8].words(sides::SECOND_AT)[t]};
+        const unsigned b[1] = {reinterpret_cast<const uint32_t *>(sums + g)[t]};
+        vv_mma_m16n8k8_f16(j, a, b);
+    }
+    VV_UNROLL
+    for (unsigned i = 0; i < 4; i++) {
+        const uint32_t *floats = side[g + 8 * (i / 2)].words(sides::FLOATS_AT);
+        float scale = scales[2 * t + i % 2];
+        float s = (vv_from_bits(floats[0]) * scale) * (float)r.i[i];
+        r.s[i] = f::OFFSET ? fmaf(-(vv_from_bits(floats[1]) * scale), j[i], s) : s;
+    }
+}
+
+/* The fragment of 16 rows of codes that begin at `rows`, and of two tiles of 8. */
+static __device__ __forceinline__ void load_rows(const uint8_t *rows, unsigned (&a)[4]) {
+    unsigned lane = threadIdx.x % 32;
+    vv_load_matrix(a, rows + lane % 16 * CODE_STRIDE + 16 * (lane / 16));
+}
+static __device__ __forceinline__ void load_columns(const uint8_t *rows, unsigned (&b)[2][2]) {
+    unsigned lane = threadIdx.x % 32, to[4];
+    vv_load_matrix(to, rows + (lane % 8 + 8 * (lane / 16)) * CODE_STRIDE + 16 * (lane / 8 % 2));
+    b[0][0] = to[0], b[0][1] = to[1];
+    b[1][0] = to[2], b[1][1] = to[3];
 }
 
 } // namespace vv_products
