@@ -235,25 +235,81 @@ template <bool NEAR> VV_DEVICE void vv_prefetch(const void *at) {
 }
 
 /*
- * What every kernel that is launched early begins with: it lets the kernel behind it be brought to
- * the processors as soon as all its own blocks are there, and waits until the kernel in front of
- * it is done and its writes are seen.
+ * A kernel that is launched early lets the kernel behind it be brought to the processors, which
+ * happens when all its own blocks have said so; and waits until the kernel in front of it is done
+ * and its writes are seen. What a kernel does before it waits must not take a value that another
+ * kernel of the window writes; nor, if it says the first before the second, can the one behind it
+ * take one that those before it write.
  */
-VV_DEVICE void vv_follow() {
+VV_DEVICE void vv_bring_next() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+VV_DEVICE void vv_wait_for_front() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
+}
+
+/* Both: what every kernel that is launched early begins with, where it has nothing to do first. */
+VV_DEVICE void vv_follow() {
+    vv_bring_next();
+    vv_wait_for_front();
 }
 
 /* Whether the device can launch kernels early; set when it is opened. */
 inline bool vv_launches_early = false;
 
 /*
+ * Kernels whose blocks are pairs that reach each other's shared memory, where vv_pairs says
+ * that there can be any. vv_sync_parts: __syncthreads for all PARTS blocks of a pair, or for one
+ * that is alone; none may store to others before the first or end before the last. vv_store_parts
+ * stores to the same place of all of them.
+ */
+static inline bool vv_pairs() {
+#ifdef __CUDACC__
+    return vv_launches_early; /* the same devices */
+#else
+    return false; /* emulated blocks run one after another */
+#endif
+}
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#define VV_PAIR_OF_BLOCKS __cluster_dims__(2, 1, 1)
+#else
+#define VV_PAIR_OF_BLOCKS
+#endif
+template <int PARTS> VV_DEVICE void vv_sync_parts() {
+    static_assert(PARTS == 1 || PARTS == 2, "alone or a pair");
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    if (PARTS > 1) {
+        asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+        asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+        return;
+    }
+#endif
+    __syncthreads();
+}
+template <int PARTS> VV_DEVICE void vv_store_parts(float *shared, float value) {
+    *shared = value;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    if (PARTS > 1) {
+        asm volatile("{\n\t.reg .u32 rank, other;\n\t"
+                     "mov.u32 rank, %%cluster_ctarank;\n\t"
+                     "xor.b32 rank, rank, 1;\n\t"
+                     "mapa.shared::cluster.u32 other, %0, rank;\n\t"
+                     "st.shared::cluster.f32 [other], %1;\n\t}" ::"r"(vv_shared_address(shared)),
+                     "f"(value)
+                     : "memory");
+    }
+#endif
+}
+
+/*
  * vv_start(kernel, grid, block, shared_bytes, stream, arguments…): a kernel on a stream, with that
  * much dynamic shared memory, beyond 48 KB, too; a grid of no blocks does nothing. vv_start_early:
- * it may be launched before the kernel in front of it has ended, on devices that can; its first
- * statement is vv_follow().
+ * it may be launched before the kernel in front of it has ended, on devices that can; it waits by
+ * vv_follow() or vv_wait_for_front().
  */
 #define vv_start(...) vv_start_named(#__VA_ARGS__, false, __VA_ARGS__)
 #define vv_start_early(...) vv_start_named(#__VA_ARGS__, true, __VA_ARGS__)
@@ -261,7 +317,7 @@ inline bool vv_launches_early = false;
 template <class... P, class... A>
 inline cudaError_t vv_start_named(const char *text, bool early, void (*kernel)(P...), dim3 grid,
                                   dim3 block, size_t shared, void *stream, A &&...arguments) {
-    constexpr size_t plain = 48 << 10;
+    constexpr size_t plain = 32 << 10; /* without asking: 48 KB, static memory among them */
     if (grid.x == 0 || grid.y == 0 || grid.z == 0) {
         return cudaSuccess;
     }

@@ -79,9 +79,11 @@ template <int HEADS> int launch_split(const struct vv_attend &a, const vv_launch
     p.o = reinterpret_cast<float *>(p.softmax + (rows * a.heads * chunks + 1) / 2 * 2);
     int code = vv_start_early(one_chunk<HEADS>, dim3((unsigned)chunks, blocks, rows), TILE_THREADS,
                               shape.bytes, on->stream, t, shape, p);
-    return code == VV_OK ? vv_start_early(merge_chunks, rows * (unsigned)a.heads, MERGE_THREADS, 0,
-                                          on->stream, t, p)
-                         : code;
+    return code == VV_OK
+               ? vv_start_early(merge_chunks,
+                                dim3(rows * (unsigned)a.heads, vv_blocks(a.width, MERGE_THREADS)),
+                                MERGE_THREADS, 0, on->stream, t, p)
+               : code;
 }
 
 /* Rows keep all their chunks, however few rows there are. */

@@ -7,7 +7,7 @@
 
 namespace {
 
-enum { MERGE_THREADS = 256, MERGED_AT_ONCE = 16 };
+enum { MERGE_THREADS = 128, MERGED_AT_ONCE = 32 };
 
 /* Scratch memory: what chunks leave to be merged, [rows][heads][chunks]. */
 struct partials {
@@ -18,17 +18,12 @@ struct partials {
 
 template <int HEADS>
 __device__ tile tile_of(const task &t, const tile_shape &shape, size_t row, size_t block,
-                        uint8_t *shared) {
+                        const keys &k, uint8_t *shared) {
     size_t group = t.a.heads / t.a.kv_heads, blocks = (group + 2 * HEADS - 1) / (2 * HEADS);
     size_t kv_head = block / blocks, first = block % blocks * 2 * HEADS;
     size_t left = group - first;
-    return {row,
-            kv_head,
-            kv_head * group + first,
-            left < 2 * HEADS ? left : 2 * HEADS,
-            keys_of(t, row),
-            shared,
-            shared + shape.value};
+    return {row, kv_head, kv_head * group + first, left < 2 * HEADS ? left : 2 * HEADS,
+            k,   shared,  shared + shape.value};
 }
 
 /* o = fma(o_c, b, o · a). */
@@ -58,9 +53,9 @@ __device__ void each_output(const task &t, const tile &b, const float (&o)[HEADS
 }
 
 /*
- * Chunks first … end - 1, ALL: merged and finished, else one that is left in `to`. While the values
- * of a chunk are taken the next keys are on their way; where keys and values share their place, the
- * values of this one while its softmax is taken.
+ * Chunks first … end - 1, of which the first one's entries are known. ALL: merged and finished,
+ * else one that is left in `to`. While the values of a chunk are taken the next keys are on their
+ * way; where keys and values share their place, the values of this one while its softmax is taken.
  */
 template <int HEADS, bool ALL>
 __device__ void take_chunks(const task &t, const tile_shape &shape, const tile &b, uint32_t first,
@@ -76,7 +71,7 @@ __device__ void take_chunks(const task &t, const tile_shape &shape, const tile &
     };
     auto find = [&](uint32_t chunk) {
         if (threadIdx.x < count_of(chunk)) {
-            m->entry[chunk % 2][threadIdx.x] = entry_of(t, b.k, chunk * CHUNK + threadIdx.x);
+            m->entry[chunk % 2][threadIdx.x] = entry_of(t, b.k, b.row, chunk * CHUNK + threadIdx.x);
         }
     };
     auto copy_keys = [&](uint32_t c) {
@@ -85,7 +80,6 @@ __device__ void take_chunks(const task &t, const tile_shape &shape, const tile &
     auto copy_values = [&](uint32_t c) {
         copy_chunk(t.a.v, t, b, m->entry[c % 2], count_of(c), b.value, shape.value_row);
     };
-    find(first);
     __syncthreads();
     copy_keys(first);
     vv_copy_commit();
@@ -159,12 +153,25 @@ __device__ void take_chunks(const task &t, const tile_shape &shape, const tile &
 /* Blocks: chunks; heads; rows. */
 template <int HEADS>
 __global__ void __launch_bounds__(TILE_THREADS) one_chunk(task t, tile_shape shape, partials to) {
-    vv_follow();
     __shared__ tile_small<HEADS> m;
-    tile b = tile_of<HEADS>(t, shape, blockIdx.z, blockIdx.y, vv_dynamic_shared<uint8_t>());
-    if (keys_valid(t, b.k) && blockIdx.x * CHUNK < b.k.count) {
-        take_chunks<HEADS, false>(t, shape, b, blockIdx.x, blockIdx.x + 1, to, &m);
+    size_t row = blockIdx.z;
+    uint32_t first = blockIdx.x * CHUNK, mine = first + threadIdx.x;
+    keys k = keys_guessed(t, row);
+    tile b = tile_of<HEADS>(t, shape, row, blockIdx.y, k, vv_dynamic_shared<uint8_t>());
+    if (first < k.count && k.listed == (t.a.list ? k.seen : 0)) { /* all is attended to, likely */
+        prefetch_chunk(t.a.k, t, b.kv_head, k, first);
+        prefetch_chunk(t.a.v, t, b.kv_head, k, first);
     }
+    vv_follow();
+    uint32_t block = threadIdx.x < CHUNK ? listed_block(t, row, mine) : 0;
+    b.k = keys_of(t, row);
+    if (!keys_valid(t, b.k) || first >= b.k.count) {
+        return;
+    }
+    if (threadIdx.x < CHUNK && mine < b.k.count) {
+        m.entry[blockIdx.x % 2][threadIdx.x] = entry_from(t, b.k, mine, block);
+    }
+    take_chunks<HEADS, false>(t, shape, b, blockIdx.x, blockIdx.x + 1, to, &m);
 }
 
 /* Blocks: heads; rows. */
@@ -172,18 +179,20 @@ template <int HEADS>
 __global__ void __launch_bounds__(TILE_THREADS) all_chunks(task t, tile_shape shape) {
     vv_follow();
     __shared__ tile_small<HEADS> m;
-    tile b = tile_of<HEADS>(t, shape, blockIdx.y, blockIdx.x, vv_dynamic_shared<uint8_t>());
-    if (keys_valid(t, b.k)) {
-        take_chunks<HEADS, true>(t, shape, b, 0, (b.k.count + CHUNK - 1) / CHUNK, {}, &m);
+    keys k = keys_of(t, blockIdx.y);
+    tile b = tile_of<HEADS>(t, shape, blockIdx.y, blockIdx.x, k, vv_dynamic_shared<uint8_t>());
+    if (!keys_valid(t, k)) {
+        return;
     }
+    if (threadIdx.x < CHUNK && threadIdx.x < k.count) {
+        m.entry[0][threadIdx.x] = entry_of(t, k, b.row, threadIdx.x);
+    }
+    take_chunks<HEADS, true>(t, shape, b, 0, (k.count + CHUNK - 1) / CHUNK, {}, &m);
 }
 
-/* The factors of the chunks from `first` on, a thread each; m: the largest before them, and after
- * that of all. */
-__device__ void merge_factors(const float2 *softmax, uint32_t first, uint32_t chunks, float *m,
-                              float3 *factor, float *warp_top) {
-    uint32_t c = first + threadIdx.x;
-    float2 mine = c < chunks ? softmax[c] : make_float2(-INFINITY, 0.0f);
+/* The factors of the chunks from `first` on, a thread each, whose m_c and l_c are `mine`; m: the
+ * largest before them, and after that of all. */
+__device__ void merge_factors(float2 mine, float *m, float3 *factor, float *warp_top) {
     float top = mine.x;
     for (unsigned apart = 1; apart < 32; apart *= 2) {
         float other = __shfl_up_sync(0xffffffffu, top, apart);
@@ -209,42 +218,64 @@ __device__ void merge_factors(const float2 *softmax, uint32_t first, uint32_t ch
     __syncthreads();
 }
 
-/* A block a row and head, a thread a column. The largest m so far is found first, so that what is
- * left of the merge is two operations a chunk. */
+/*
+ * Blocks: rows and heads; pieces of the columns, a thread each. The largest m so far is found
+ * first, so that what is left of the merge is two operations a chunk. What most rows need is asked
+ * for at once, before it is known how many chunks there are: as many as the window lets expect.
+ */
 __global__ void __launch_bounds__(MERGE_THREADS) merge_chunks(task t, partials from) {
-    vv_follow();
     __shared__ float3 factor[MERGE_THREADS]; /* a, b, l_c */
     __shared__ float warp_top[MERGE_THREADS / 32];
-    size_t row = blockIdx.x / t.a.heads, head = blockIdx.x % t.a.heads, d = threadIdx.x;
+    unsigned row = blockIdx.x / (unsigned)t.a.heads, head = blockIdx.x % (unsigned)t.a.heads;
+    unsigned width = (unsigned)t.a.width, d = blockIdx.y * MERGE_THREADS + threadIdx.x;
+    bool here = d < width;
+    const float2 *softmax = from.softmax + blockIdx.x * from.chunks;
+    const float *o_c = from.o + blockIdx.x * from.chunks * width + d;
+    uint32_t chunks = (keys_guessed(t, row).count + CHUNK - 1) / CHUNK;
+    float next[MERGED_AT_ONCE];
+    auto load = [&](uint32_t first, uint32_t end) {
+        VV_UNROLL
+        for (uint32_t i = 0; i < MERGED_AT_ONCE; i++) {
+            next[i] = here && first + i < end ? o_c[(size_t)(first + i) * width] : 0.0f;
+        }
+    };
+    auto softmax_of = [&](uint32_t c) {
+        return c < chunks ? softmax[c] : make_float2(-INFINITY, 0.0f);
+    };
+    vv_follow();
+    float gate = here ? gate_at(t, row, head, d) : 0.0f;
+    float2 mine = softmax_of(threadIdx.x);
+    load(0, chunks);
     keys k = keys_of(t, row);
     if (k.count == 0 || k.listed > t.a.keep) {
         return; /* told */
     }
-    uint32_t chunks = (k.count + CHUNK - 1) / CHUNK;
-    const float2 *softmax = from.softmax + blockIdx.x * from.chunks;
-    const float *o_c = from.o + blockIdx.x * from.chunks * t.a.width + d;
+    if (chunks != (k.count + CHUNK - 1) / CHUNK) {
+        chunks = (k.count + CHUNK - 1) / CHUNK;
+        mine = softmax_of(threadIdx.x);
+        load(0, chunks);
+    }
     float m = -INFINITY, l = 0.0f, o = 0.0f;
     for (uint32_t first = 0; first < chunks; first += MERGE_THREADS) {
-        uint32_t n = chunks - first < MERGE_THREADS ? chunks - first : MERGE_THREADS;
-        merge_factors(softmax, first, chunks, &m, factor, warp_top);
-        for (uint32_t c = 0; c < n && d < t.a.width; c += MERGED_AT_ONCE) {
-            float next[MERGED_AT_ONCE];
-            VV_UNROLL
-            for (uint32_t i = 0; i < MERGED_AT_ONCE; i++) {
-                next[i] = c + i < n ? o_c[(first + c + i) * t.a.width] : 0.0f;
+        uint32_t end = chunks - first < MERGE_THREADS ? chunks : first + MERGE_THREADS;
+        mine = first > 0 ? softmax_of(first + threadIdx.x) : mine;
+        merge_factors(mine, &m, factor, warp_top);
+        for (uint32_t c = first; c < end; c += MERGED_AT_ONCE) {
+            if (c > 0) {
+                load(c, end);
             }
             VV_UNROLL
             for (uint32_t i = 0; i < MERGED_AT_ONCE; i++) {
-                if (c + i < n) {
-                    float3 f = factor[c + i];
+                if (c + i < end) {
+                    float3 f = factor[c + i - first];
                     l = fmaf(f.z, f.y, l * f.x);
                     o = fmaf(next[i], f.y, o * f.x);
                 }
             }
         }
     }
-    if (d < t.a.width) {
-        t.a.y[blockIdx.x * t.a.width + d] = gated(t, row, head, d, o, 1.0f / l);
+    if (here) {
+        t.a.y[(size_t)blockIdx.x * width + d] = (o * (1.0f / l)) * vv_sigmoid(gate);
     }
 }
 

@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(PLAIN_THREADS) plain(task t) {
         uint32_t count = k.count - first < CHUNK ? k.count - first : CHUNK;
         __syncthreads();
         if (threadIdx.x < count) {
-            entry[threadIdx.x] = entry_of(t, k, first + threadIdx.x);
+            entry[threadIdx.x] = entry_of(t, k, row, first + threadIdx.x);
         }
         __syncthreads();
         plain_scores(t, q, offset, k, entry, count, p);

@@ -73,6 +73,16 @@ __device__ void copy_chunk(const struct vv_state_view &v, const task &t, const t
     }
 }
 
+/* Asks for what a chunk's copies would read. */
+__device__ void prefetch_chunk(const struct vv_state_view &v, const task &t, size_t kv_head,
+                               const keys &k, uint32_t first) {
+    uint32_t row = (uint32_t)(t.a.width * element_bytes(v)), lines = (row + 127) / 128;
+    uint32_t left = k.count - first, count = left < CHUNK ? left : CHUNK;
+    for (uint32_t i = threadIdx.x; i < count * lines; i += TILE_THREADS) {
+        vv_prefetch<false>(entry_at(v, k, first + i / lines) + kv_head * row + i % lines * 128);
+    }
+}
+
 __device__ float2 two_at(const uint8_t *row, bool half, unsigned i) {
     if (half) {
         return __half22float2(reinterpret_cast<const __half2 *>(row)[i / 2]);

@@ -1,4 +1,4 @@
-/* A thread an element of an entry. */
+/* A thread an element of an entry, whose place is known by the window before its value is. */
 #include "op/cuda/kernel.cuh"
 VV_C_BEGIN
 #include "op/cache_write/contract.h"
@@ -21,18 +21,19 @@ __device__ bool stays(const vv_window *w, unsigned row, uint32_t ring) {
 /* `crowded`: the window has more rows than the ring. */
 __global__ void __launch_bounds__(THREADS)
     write(struct vv_cache_write a, bool crowded, vv_trouble trouble) {
-    vv_follow();
     unsigned row = blockIdx.x, at = blockIdx.y * THREADS + threadIdx.x;
     int32_t end = a.window->position[row] + 1;
-    if (at >= a.to.width || (a.every && end % a.every) ||
-        (crowded && !stays(a.window, row, a.to.ring))) {
-        return;
-    }
+    bool kept = at < a.to.width && (!a.every || end % a.every == 0) &&
+                (!crowded || stays(a.window, row, a.to.ring));
     int64_t index = a.every ? end / a.every - 1 : end - 1 + a.shift;
     void *entry = vv_state_at(&a.to, a.window->slot[row], index);
     size_t part = a.second ? a.to.width / 2 : a.to.width;
     bool beyond = at >= part;
     auto from = static_cast<const uint32_t *>(beyond ? a.second : a.from) + row * a.row_stride;
+    vv_follow();
+    if (!kept) {
+        return;
+    }
     uint32_t bits = from[beyond ? at - part : at];
     if (a.to.type != VV_TYPE_F16) {
         static_cast<uint32_t *>(entry)[at] = bits;

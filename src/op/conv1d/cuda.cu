@@ -9,22 +9,23 @@ namespace {
 enum { THREADS = 128 };
 
 __global__ void __launch_bounds__(THREADS) convolve(struct vv_conv1d a) {
-    vv_follow();
     auto tap = vv_dynamic_shared<const float *>(); /* [kernel]; null: before the start */
     size_t row = blockIdx.x, c = (size_t)blockIdx.y * THREADS + threadIdx.x;
     for (size_t m = threadIdx.x; m < a.kernel; m += THREADS) {
         tap[m] = vv_conv1d_input(&a, row, a.dilation * (a.kernel - 1 - m));
     }
     __syncthreads();
+    vv_follow();
     if (c >= a.channels) {
         return;
     }
-    float acc = 0.0f;
+    size_t at = row * a.channels + c;
+    float acc = 0.0f, p = a.p[at], onto = a.onto[at];
+    VV_UNROLL_BY(4)
     for (size_t m = 0; m < a.kernel; m++) {
         acc = fmaf(a.weight[c * a.kernel + m], tap[m] ? tap[m][c] : 0.0f, acc);
     }
-    size_t at = row * a.channels + c;
-    a.onto[at] += a.p[at] + vv_silu(acc);
+    a.onto[at] = onto + (p + vv_silu(acc));
 }
 
 int launch(const void *args, const vv_launch *on) {

@@ -28,6 +28,87 @@ static __host__ __device__ inline size_t vv_segments(size_t width) {
     return (width + VV_SEGMENT - 1) / VV_SEGMENT;
 }
 
+/* Values of a segment that a thread of a half warp holds: those of its lane. */
+constexpr unsigned VV_LANE_VALUES = VV_SEGMENT / VV_LANES;
+
+/* The thread's values of the segment that begins at `first`, asked for together; +0 where x has
+ * none, which leaves sums as they are. i -> x(i). */
+template <typename X>
+static __device__ inline void vv_load_lane(float (&to)[VV_LANE_VALUES], X x, unsigned first,
+                                           unsigned width) {
+    VV_UNROLL
+    for (unsigned m = 0; m < VV_LANE_VALUES; m++) {
+        unsigned i = first + m * VV_LANES + threadIdx.x % VV_LANES;
+        to[m] = i < width ? x(i) : 0.0f;
+    }
+}
+
+/* store(i, m) for each value m of the thread, i in the row, that is within it. */
+template <typename Store>
+static __device__ inline void vv_store_lane(Store store, unsigned first, unsigned width) {
+    VV_UNROLL
+    for (unsigned m = 0; m < VV_LANE_VALUES; m++) {
+        unsigned i = first + m * VV_LANES + threadIdx.x % VV_LANES;
+        if (i < width) {
+            store(i, m);
+        }
+    }
+}
+
+/* The sum of a segment's squares, by its half warp. */
+static __device__ inline float vv_square_lanes(const float (&x)[VV_LANE_VALUES]) {
+    float lane = 0.0f;
+    VV_UNROLL
+    for (unsigned m = 0; m < VV_LANE_VALUES; m++) {
+        lane = fmaf(x[m], x[m], lane);
+    }
+    return vv_add_lanes_across(lane);
+}
+
+/* Threads of a block that takes such rows a half warp a segment, as many at once as there can be.
+ */
+static inline unsigned vv_segment_threads(size_t width) {
+    size_t threads = (vv_segments(width) * VV_LANES + 31) / 32 * 32;
+    return (unsigned)(threads < 1024 ? threads : 1024);
+}
+
+/* Segments' sums lie in shared memory by fours, behind the last there are zeros. */
+static __host__ __device__ inline unsigned vv_parts(size_t width) {
+    return (unsigned)(vv_segments(width) + 3) / 4 * 4;
+}
+
+/*
+ * The sum of squares of a row by such a block: load(first) puts the thread's values of the segment
+ * that begins there into x. `part` [vv_parts] is shared memory.
+ */
+template <typename Load>
+static __device__ inline float vv_squares_block(float (&x)[VV_LANE_VALUES], Load load,
+                                                unsigned width, float *part) {
+    unsigned segments = (unsigned)vv_segments(width), parts = vv_parts(width);
+    unsigned halves = blockDim.x / VV_LANES;
+    if (threadIdx.x < parts - segments) {
+        part[segments + threadIdx.x] = 0.0f;
+    }
+    for (unsigned first = 0; first < segments; first += halves) {
+        unsigned s = first + threadIdx.x / VV_LANES;
+        load(s * VV_SEGMENT);
+        float squares = vv_square_lanes(x);
+        if (s < segments && threadIdx.x % VV_LANES == 0) {
+            part[s] = squares;
+        }
+    }
+    __syncthreads();
+    float sum = 0.0f;
+    for (unsigned s = 0; s < parts; s += 4) {
+        float4 four = *reinterpret_cast<const float4 *>(part + s);
+        sum += four.x;
+        sum += four.y;
+        sum += four.z;
+        sum += four.w;
+    }
+    return sum;
+}
+
 /*
  * A whole block's dot product: `part` [segments] is shared memory. Every thread returns the sum.
  * The caller syncs before it uses `part` again.

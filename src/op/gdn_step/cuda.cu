@@ -9,9 +9,19 @@ bool aligned(const void *at, size_t to) {
     return (uintptr_t)at % to == 0;
 }
 
+unsigned together(const struct vv_gdn_step &a) {
+    for (unsigned n = 4; n > 1; n /= 2) {
+        size_t bytes = n * sizeof(float);
+        if (a.value_dim % n == 0 && aligned(a.state.base, bytes) &&
+            a.state.slot_stride % bytes == 0) {
+            return n;
+        }
+    }
+    return 1;
+}
+
 task task_of(const struct vv_gdn_step &a, const vv_launch *on) {
     const struct vv_window *w = a.window;
-    const struct vv_state_view &s = a.state;
     return {a,
             vv_gdn_channels(&a),
             vv_on_device_as(on, w->position),
@@ -20,7 +30,7 @@ task task_of(const struct vv_gdn_step &a, const vv_launch *on) {
             vv_on_device_as(on, w->sequence_row),
             w->rows,
             w->sequences,
-            a.value_dim % 2 == 0 && aligned(s.base, 8) && s.slot_stride % 8 == 0,
+            together(a),
             a.kernel == 4 && aligned(a.conv, 16),
             vv_trouble_of(on)};
 }
@@ -82,8 +92,12 @@ int launch(const void *args, const vv_launch *on) {
     }
     task t = task_of(a, on);
     if (few(a)) {
-        return vv_start_early(few_rows, (unsigned)((size_t)t.sequences * a.value_heads),
-                              FEW_THREADS, sizeof(few_shared), on->stream, t);
+        unsigned heads = (unsigned)((size_t)t.sequences * a.value_heads);
+        return vv_pairs() && 2 * heads <= on->processors
+                   ? vv_start_early(few_rows_in_pairs, 2 * heads, FEW_THREADS, sizeof(few_shared),
+                                    on->stream, t)
+                   : vv_start_early(few_rows, heads, FEW_THREADS, sizeof(few_shared), on->stream,
+                                    t);
     }
     return a.key_dim <= VV_SEGMENT ? launch_many<2, 1>(t, on) : launch_many<2, 2>(t, on);
 }

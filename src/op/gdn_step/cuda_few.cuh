@@ -1,8 +1,11 @@
 /*
- * Few rows: a block takes a value head of a sequence through all its rows. S is read into registers
- * before anything else is looked at, and goes back once, if at all. Rows are prepared a few at a
- * time, each thread one channel; then every warp walks all of them through its own columns, without
- * a barrier, and in the end the half warps norm and gate them.
+ * Few rows: a block takes a value head of a sequence, or a part of its columns, through all its
+ * rows. What the kernel in front doesn't write is read before that is done: S, which no other
+ * kernel of a window writes and which goes back once, if at all; the convolution's inputs before
+ * the window's rows; weights. Rows are prepared a few at a time, each thread two channels; then
+ * every warp walks all of them through its own columns, without a barrier, and in the end the half
+ * warps norm and gate them. Parts are blocks of a cluster, which give each other their columns of
+ * y.
  */
 #pragma once
 #include "op/gdn_step/cuda_input.cuh"
@@ -13,9 +16,9 @@ namespace {
 enum {
     FEW_ROWS = 8,
     FEW_DIM = VV_SEGMENT, /* the most keys and the most columns */
-    FEW_COLUMNS = 2,      /* a thread's */
-    FEW_THREADS = FEW_DIM / FEW_COLUMNS * SHARERS,
+    FEW_THREADS = 2 * FEW_DIM,
     FEW_HALVES = FEW_THREADS / VV_LANES,
+    FEW_GROUPS = FEW_THREADS / SHARERS,
 };
 
 struct few_shared {
@@ -26,6 +29,12 @@ struct few_shared {
     float2 gates[FEW_ROWS];
     const float *tap[FEW_ROWS + VV_GDN_KERNEL_MAX];
     int32_t row[FEW_ROWS];
+};
+
+/* A block's head, and its columns. */
+struct few_part {
+    stretch s;
+    size_t head, first, end;
 };
 
 /* Rows at … at + n - 1 of the sequence: what the window has of them. */
@@ -39,36 +48,70 @@ __device__ void find_rows(const task &t, const stretch &s, int32_t at, int32_t n
     }
 }
 
-/* Threads are the channels of q, k and v, and z's columns. */
-__device__ void convolve_rows(const task &t, const stretch &s, int32_t at, int32_t n, size_t head,
-                              few_shared *m) {
-    size_t dim = t.a.key_dim, values = t.a.value_dim, i = threadIdx.x;
-    size_t keys = t.a.key_heads * dim, key_head = head % t.a.key_heads;
-    int32_t timer = FEW_THREADS - 1 - (int32_t)threadIdx.x; /* these threads have the gates, too */
-    if (timer < n) {
-        m->gates[timer] = gates_of(t, s, at + timer, head);
+/* A thread's channels: of q and k; of v, where the upper half of the threads has z's columns. */
+struct few_channels {
+    size_t qk, v, column;
+    bool has_qk, has_v, has_z;
+    four_taps<FEW_ROWS> in, more;
+};
+
+__device__ void find_channels(const task &t, const few_part &b, few_channels *c) {
+    size_t dim = t.a.key_dim, keys = t.a.key_heads * dim, i = threadIdx.x;
+    bool upper = i >= FEW_DIM;
+    c->has_qk = i < 2 * dim;
+    c->qk = i / dim * keys + b.head % t.a.key_heads * dim + i % dim;
+    c->column = b.first + i % FEW_DIM;
+    c->v = 2 * keys + b.head * t.a.value_dim + c->column;
+    c->has_v = !upper && c->column < b.end;
+    c->has_z = upper && c->column < b.end && t.a.mode != VV_GDN_COMMIT;
+}
+
+/* What of the convolutions comes before the rows. */
+__device__ void load_before(const task &t, const few_shared *m, few_channels *c) {
+    if (t.fours) {
+        load_taps(t, m->tap, 0, FOUR_BEFORE, c->qk, c->has_qk, &c->in);
+        load_taps(t, m->tap, 0, FOUR_BEFORE, c->v, c->has_v, &c->more);
     }
-    if (i < 2 * dim) {
-        size_t which = i / dim, c = i % dim;
-        convolve<FEW_ROWS>(t, m->tap, n, which * keys + key_head * dim + c,
-                           [&](int32_t r, float x) { m->qk[r][which][c] = x; });
-    } else if (i < 2 * dim + values) {
-        size_t c = i - 2 * dim;
-        convolve<FEW_ROWS>(t, m->tap, n, 2 * keys + head * values + c,
-                           [&](int32_t r, float x) { m->v[r][c] = x; });
-    } else if (i < 2 * dim + 2 * values && t.a.mode != VV_GDN_COMMIT) {
-        size_t c = i - 2 * dim - values;
-        float z[FEW_ROWS];
+}
+
+/* All of n rows is read, then all is computed. */
+__device__ void convolve_rows(const task &t, const few_part &b, int32_t at, int32_t n,
+                              few_channels *c, few_shared *m) {
+    size_t i = threadIdx.x, dim = t.a.key_dim, which = i / dim, values = t.a.value_dim;
+    int32_t timer = FEW_THREADS - 1 - (int32_t)i; /* these threads have the gates, too */
+    float3 raw = timer < n ? raw_gates(t, b.s, at + timer, b.head) : make_float3(0.0f, 0.0f, 0.0f);
+    auto store_qk = [&](int32_t r, float x) { m->qk[r][which][i % dim] = x; };
+    auto store_v = [&](int32_t r, float x) { m->v[r][c->column] = x; };
+    float z[FEW_ROWS];
+    VV_UNROLL
+    for (int32_t r = 0; r < FEW_ROWS; r++) {
+        bool here = r < n && c->has_z;
+        size_t from = here ? ((size_t)m->row[r] * t.a.value_heads + b.head) * values : 0;
+        z[r] = here ? t.a.z[from + c->column] : 0.0f;
+    }
+    if (t.fours) {
+        int32_t end = n + FOUR_BEFORE;
+        load_taps(t, m->tap, FOUR_BEFORE, end, c->qk, c->has_qk, &c->in);
+        load_taps(t, m->tap, FOUR_BEFORE, end, c->v, c->has_v, &c->more);
+    }
+    if (c->has_qk && t.fours) {
+        convolve_four(c->in, n, store_qk);
+    } else if (c->has_qk) {
+        convolve<FEW_ROWS>(t, m->tap, n, c->qk, store_qk);
+    }
+    if (c->has_v && t.fours) {
+        convolve_four(c->more, n, store_v);
+    } else if (c->has_v) {
+        convolve<FEW_ROWS>(t, m->tap, n, c->v, store_v);
+    }
+    if (c->has_z) {
         VV_UNROLL
         for (int32_t r = 0; r < FEW_ROWS; r++) {
-            size_t at = ((size_t)m->row[r] * t.a.value_heads + head) * values + c;
-            z[r] = r < n ? t.a.z[at] : 0.0f;
+            m->gate[r][c->column] = vv_sigmoid(z[r]);
         }
-        m->norm[c] = t.a.norm[c];
-        VV_UNROLL
-        for (int32_t r = 0; r < FEW_ROWS; r++) {
-            m->gate[r][c] = vv_sigmoid(z[r]);
-        }
+    }
+    if (timer < n) {
+        m->gates[timer] = gates_from(raw);
     }
 }
 
@@ -89,12 +132,12 @@ __device__ void stage_rows(const task &t, int32_t n, few_shared *m) {
 }
 
 /* All rows through a thread's columns. */
-__device__ void walk_rows(int32_t n, columns<FEW_COLUMNS, 1> &x, size_t column, unsigned g,
-                          few_shared *m) {
+template <int C, int PARTS>
+__device__ void walk_rows(int32_t n, columns<C, 1> &x, size_t column, unsigned g, few_shared *m) {
     begin_rows(x, m->gates[0].x, m->k[0], g);
     for (int32_t r = 0; r < n; r++) {
-        float delta[FEW_COLUMNS], y;
-        for (int c = 0; c < FEW_COLUMNS; c++) {
+        float delta[C], y;
+        for (int c = 0; c < C; c++) {
             delta[c] = m->gates[r].y * (m->v[r][column + (size_t)c] - x.r[c]);
         }
         if (r + 1 < n) {
@@ -102,62 +145,89 @@ __device__ void walk_rows(int32_t n, columns<FEW_COLUMNS, 1> &x, size_t column, 
         } else {
             y = step_row<false>(x, delta, m->q[r], nullptr, 1.0f, g);
         }
-        if (scattered_writer<FEW_COLUMNS>(g)) {
-            m->y[r][column + scattered_column<FEW_COLUMNS>(g)] = y;
+        if (scattered_writer<C>(g)) {
+            vv_store_parts<PARTS>(&m->y[r][column + scattered_column<C>(g)], y);
         }
     }
 }
 
 /* Several half warps a row: each takes all of its squares and some of its columns. */
-__device__ void finish_rows(const task &t, int32_t n, size_t head, const few_shared *m) {
-    size_t half = threadIdx.x / VV_LANES, r = half % (size_t)n, part = half / (size_t)n;
-    size_t parts = FEW_HALVES / (size_t)n, values = t.a.value_dim;
+__device__ void finish_rows(const task &t, const few_part &b, int32_t n, const few_shared *m) {
+    unsigned half = threadIdx.x / VV_LANES, r = half % (unsigned)n, part = half / (unsigned)n;
+    unsigned parts = FEW_HALVES / (unsigned)n;
+    size_t values = t.a.value_dim;
     const float *y = m->y[r];
-    auto value = [&](size_t i) { return y[i]; };
-    float squares = 0.0f;
-    squares += vv_dot_segment_across(value, value, values);
+    float mine[VV_LANE_VALUES], squares = 0.0f;
+    vv_load_lane(
+        mine, [&](unsigned i) { return y[i]; }, 0, (unsigned)values);
+    squares += vv_square_lanes(mine);
     if (!isfinite(squares)) {
         vv_report(t.trouble, VV_ERROR_NOT_FINITE);
     }
     float inverse = 1.0f / sqrtf(squares / (float)values + t.a.eps);
-    float *out = t.a.y + ((size_t)m->row[r] * t.a.value_heads + head) * values;
-    for (size_t c = part * VV_LANES + threadIdx.x % VV_LANES; part < parts && c < values;
+    float *out = t.a.y + ((size_t)m->row[r] * t.a.value_heads + b.head) * values;
+    for (size_t c = b.first + part * VV_LANES + threadIdx.x % VV_LANES; part < parts && c < b.end;
          c += parts * VV_LANES) {
         out[c] = ((y[c] * inverse) * m->norm[c]) * m->gate[r][c];
     }
 }
 
-__global__ void __launch_bounds__(FEW_THREADS) few_rows(task t) {
-    vv_follow();
+template <int C> constexpr int few_parts = FEW_DIM / (FEW_GROUPS * C);
+
+template <int C> __device__ void take_few_rows(const task &t) {
+    constexpr int PARTS = few_parts<C>, COLUMNS = FEW_GROUPS * C;
     few_shared *m = vv_dynamic_shared<few_shared>();
-    size_t head = blockIdx.x % t.a.value_heads;
-    stretch s = stretch_of(t, (int32_t)(blockIdx.x / t.a.value_heads));
-    if (s.begin >= s.end) {
-        return;
+    unsigned unit = blockIdx.x / PARTS, heads = (unsigned)t.a.value_heads,
+             g = threadIdx.x % SHARERS;
+    few_part b = {stretch_of(t, (int32_t)(unit / heads)), unit % heads,
+                  blockIdx.x % PARTS * COLUMNS, t.a.value_dim};
+    size_t column = b.first + threadIdx.x / SHARERS * C;
+    float *state = matrix_of(t, b.s.slot, b.head);
+    int32_t rows = b.s.end - b.s.begin;
+    columns<C, 1> x;
+    few_channels c;
+    b.end = b.first + COLUMNS < b.end ? b.first + COLUMNS : b.end;
+    load_state(x, rows > 0 && b.s.first > 0 ? state : nullptr, t.a.key_dim, t.a.value_dim, column,
+               t.together, g);
+    find_channels(t, b, &c);
+    if (threadIdx.x < t.a.value_dim && t.a.mode != VV_GDN_COMMIT) {
+        m->norm[threadIdx.x] = t.a.norm[threadIdx.x];
     }
-    unsigned g = threadIdx.x % SHARERS;
-    size_t column = threadIdx.x / SHARERS * FEW_COLUMNS;
-    float *state = matrix_of(t, s.slot, head);
-    columns<FEW_COLUMNS, 1> x;
-    load_state(x, s.first == 0 ? nullptr : state, t.a.key_dim, t.a.value_dim, column, t.even, g);
-    for (int32_t at = 0; at < s.end - s.begin; at += FEW_ROWS) {
-        int32_t left = s.end - s.begin - at, n = left < FEW_ROWS ? left : FEW_ROWS;
+    for (int32_t at = 0; at < rows; at += FEW_ROWS) {
+        int32_t left = rows - at, n = left < FEW_ROWS ? left : FEW_ROWS;
+        vv_sync_parts<PARTS>();
+        find_rows(t, b.s, at, n, m);
         __syncthreads();
-        find_rows(t, s, at, n, m);
-        __syncthreads();
-        convolve_rows(t, s, at, n, head, m);
+        load_before(t, m, &c);
+        if (at == 0) {
+            vv_follow();
+        }
+        convolve_rows(t, b, at, n, &c, m);
         __syncthreads();
         stage_rows(t, n, m);
         __syncthreads();
-        walk_rows(n, x, column, g, m);
+        walk_rows<C, PARTS>(n, x, column, g, m);
+        if (at + n == rows && t.a.mode != VV_GDN_VERIFY) {
+            store_state(x, state, t.a.key_dim, t.a.value_dim, column, t.together, g);
+        }
         if (t.a.mode != VV_GDN_COMMIT) {
-            __syncthreads();
-            finish_rows(t, n, head, m);
+            vv_sync_parts<PARTS>();
+            finish_rows(t, b, n, m);
         }
     }
-    if (t.a.mode != VV_GDN_VERIFY) {
-        store_state(x, state, t.a.key_dim, t.a.value_dim, column, t.even, g);
+    if (rows <= 0) {
+        vv_follow();
     }
+}
+
+/* A block a head. */
+__global__ void __launch_bounds__(FEW_THREADS) few_rows(task t) {
+    take_few_rows<4>(t);
+}
+
+/* Two blocks a head. */
+__global__ void VV_PAIR_OF_BLOCKS __launch_bounds__(FEW_THREADS, 2) few_rows_in_pairs(task t) {
+    take_few_rows<2>(t);
 }
 
 } // namespace

@@ -13,8 +13,8 @@ struct task {
     size_t channels;
     const int32_t *position, *slot, *sequence_begin, *sequence_row;
     int32_t rows, sequences;
-    bool even;  /* rows of S begin at multiples of 8 bytes */
-    bool fours; /* four taps, whose weights begin at multiples of 16 bytes */
+    unsigned together; /* columns of S that lie at a multiple of their size: 1, 2 or 4 */
+    bool fours;        /* four taps, whose weights begin at multiples of 16 bytes */
     vv_trouble trouble;
 };
 
@@ -61,30 +61,56 @@ __device__ const float *input_of(const task &t, const stretch &s, int32_t i) {
     return t.a.qkv + (size_t)t.sequence_row[s.begin + i] * t.channels;
 }
 
-/* silu of the convolution in one channel of n rows, ROWS at most: (row, value) go to `store`.
- * tap[0] is the oldest row of qkv that the first row needs, and so on. Everything is read before
- * anything is computed. */
+enum { FOUR_BEFORE = 3 }; /* inputs before a row's own, of four taps */
+
+/* Four taps' weights in one channel, and its inputs: those before the first row, then the rows'. */
+template <int ROWS> struct four_taps {
+    float4 w;
+    float x[FOUR_BEFORE + ROWS];
+};
+
+/* Inputs from … to - 1; the weights with the first. tap[0] is the oldest row of qkv that the first
+ * row needs, and so on. */
+template <int ROWS>
+__device__ void load_taps(const task &t, const float *const *tap, int32_t from, int32_t to,
+                          size_t channel, bool here, four_taps<ROWS> *in) {
+    if (from == 0) {
+        in->w = here ? reinterpret_cast<const float4 *>(t.a.conv)[channel]
+                     : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    }
+    VV_UNROLL
+    for (int i = 0; i < FOUR_BEFORE + ROWS; i++) {
+        if (i >= from && (i < FOUR_BEFORE) == (from == 0)) {
+            const float *at = here && i < to ? tap[i] : nullptr;
+            in->x[i] = at ? at[channel] : 0.0f;
+        }
+    }
+}
+
+/* silu of the convolution in one channel of n rows, ROWS at most: (row, value) go to `store`. */
+template <int ROWS, typename Store>
+__device__ void convolve_four(const four_taps<ROWS> &in, int32_t n, Store store) {
+    VV_UNROLL
+    for (int r = 0; r < ROWS; r++) {
+        float sum = fmaf(in.w.x, in.x[r], 0.0f);
+        sum = fmaf(in.w.y, in.x[r + 1], sum);
+        sum = fmaf(in.w.z, in.x[r + 2], sum);
+        sum = fmaf(in.w.w, in.x[r + 3], sum);
+        if (r < n) {
+            store(r, vv_silu(sum));
+        }
+    }
+}
+
+/* The same of any number of taps; of four everything is read before anything is computed. */
 template <int ROWS, typename Store>
 __device__ void convolve(const task &t, const float *const *tap, int32_t n, size_t channel,
                          Store store) {
     if (t.fours) {
-        float4 w = reinterpret_cast<const float4 *>(t.a.conv)[channel];
-        float x[ROWS + 3];
-        VV_UNROLL
-        for (int i = 0; i < ROWS + 3; i++) {
-            const float *from = i < n + 3 ? tap[i] : nullptr;
-            x[i] = from ? from[channel] : 0.0f;
-        }
-        VV_UNROLL
-        for (int r = 0; r < ROWS; r++) {
-            float sum = fmaf(w.x, x[r], 0.0f);
-            sum = fmaf(w.y, x[r + 1], sum);
-            sum = fmaf(w.z, x[r + 2], sum);
-            sum = fmaf(w.w, x[r + 3], sum);
-            if (r < n) {
-                store(r, vv_silu(sum));
-            }
-        }
+        four_taps<ROWS> in;
+        load_taps(t, tap, 0, FOUR_BEFORE, channel, true, &in);
+        load_taps(t, tap, FOUR_BEFORE, n + FOUR_BEFORE, channel, true, &in);
+        convolve_four(in, n, store);
         return;
     }
     for (int32_t r = 0; r < n; r++) {
@@ -98,8 +124,8 @@ __device__ void convolve(const task &t, const float *const *tap, int32_t n, size
     }
 }
 
-/* exp(g) and β of a value head for the sequence's row i. */
-__device__ float2 gates_of(const task &t, const stretch &s, int32_t i, size_t head) {
+/* alpha + dt_bias, a and beta of a value head for the sequence's row i. */
+__device__ float3 raw_gates(const task &t, const stretch &s, int32_t i, size_t head) {
     const float *alpha, *beta;
     if (t.a.mode == VV_GDN_COMMIT) {
         alpha = entry(t.a.gate_ring, s.slot, s.first + i);
@@ -109,8 +135,12 @@ __device__ float2 gates_of(const task &t, const stretch &s, int32_t i, size_t he
         alpha = t.a.alpha + at;
         beta = t.a.beta + at;
     }
-    float raw = alpha[head], rate = t.a.a[head], bias = t.a.dt_bias[head];
-    return make_float2(vv_exp(rate * vv_softplus(raw + bias)), vv_sigmoid(beta[head]));
+    return make_float3(alpha[head] + t.a.dt_bias[head], t.a.a[head], beta[head]);
+}
+
+/* exp(g) and β. */
+__device__ float2 gates_from(float3 raw) {
+    return make_float2(vv_exp(raw.y * vv_softplus(raw.x)), vv_sigmoid(raw.z));
 }
 
 /* 1 / length of x [key_dim] by a half warp, as l2 has it; trouble is told. i -> x(i). */

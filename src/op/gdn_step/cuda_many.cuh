@@ -115,7 +115,8 @@ __global__ void __launch_bounds__(32 * PREPARED_ROWS) prepare_rows(task t, prepa
         prepare_values(t, p, tap, n, (part - t.a.key_heads) * PREPARED_VALUES);
     } else {
         for (size_t head = threadIdx.x % 32; head < t.a.value_heads; head += 32) {
-            p.gates[head * (size_t)t.rows + (size_t)n] = gates_of(t, s, n - s.begin, head);
+            p.gates[head * (size_t)t.rows + (size_t)n] =
+                gates_from(raw_gates(t, s, n - s.begin, head));
         }
     }
 }
@@ -198,7 +199,8 @@ __global__ void __launch_bounds__(32 * SCAN_WARPS) scan(task t, prepared p) {
     size_t column = tile * block + threadIdx.x / SHARERS * C;
     float *state = matrix_of(t, s.slot, head);
     columns<C, SEGMENTS> x;
-    load_state(x, s.first == 0 ? nullptr : state, t.a.key_dim, t.a.value_dim, column, t.even, g);
+    load_state(x, s.first == 0 ? nullptr : state, t.a.key_dim, t.a.value_dim, column, t.together,
+               g);
     for (int32_t n = s.begin, i = 0; n < s.end; n += SCAN_ROWS, i++) {
         vv_copy_wait<0>();
         __syncthreads(); /* these rows and the next ones are here; those before are done with */
@@ -211,7 +213,7 @@ __global__ void __launch_bounds__(32 * SCAN_WARPS) scan(task t, prepared p) {
     }
     vv_copy_wait<0>();
     if (t.a.mode != VV_GDN_VERIFY) {
-        store_state(x, state, t.a.key_dim, t.a.value_dim, column, t.even, g);
+        store_state(x, state, t.a.key_dim, t.a.value_dim, column, t.together, g);
     }
 }
 

@@ -160,23 +160,37 @@ __device__ float step_row(columns<C, SEGMENTS> &x, const float (&delta)[C], cons
     return y;
 }
 
-/* What a thread has of S [key_dim][value_dim] from column `column` on; `from` NULL: zeros. Pairs
- * of columns are read together where `even` says that they lie so. */
+/*
+ * What a thread has of S [key_dim][value_dim] from column `column` on; `from` NULL: zeros. Columns
+ * are read as many at once as there are behind each other at a multiple of their size, which is
+ * `together`: 1, 2 or 4.
+ */
 template <int C, int SEGMENTS>
 __device__ void load_state(columns<C, SEGMENTS> &x, const float *from, size_t key_dim,
-                           size_t value_dim, size_t column, bool even, unsigned g) {
+                           size_t value_dim, size_t column, unsigned together, unsigned g) {
     VV_UNROLL
     for (int e = 0; e < SEGMENTS * SEGMENT_KEYS; e++) {
         size_t key = key_of(g, e);
+        const float *at = from + key * value_dim + column;
         bool here = from && key < key_dim;
+        if (C % 4 == 0 && together == 4) {
+            float4 four = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+            if (here && column < value_dim) {
+                four = *reinterpret_cast<const float4 *>(at);
+            }
+            x.s[0][e] = four.x;
+            x.s[1][e] = four.y;
+            x.s[C % 4 ? 0 : 2][e] = four.z;
+            x.s[C % 4 ? 0 : 3][e] = four.w;
+            continue;
+        }
         for (int c = 0; c < C; c += 2) {
             float2 two = make_float2(0.0f, 0.0f);
-            const float *at = here ? from + key * value_dim + column + (size_t)c : nullptr;
-            if (even && here && column + (size_t)c < value_dim) {
-                two = *reinterpret_cast<const float2 *>(at);
+            if (together > 1 && here && column + (size_t)c < value_dim) {
+                two = *reinterpret_cast<const float2 *>(at + c);
             } else if (here) {
-                two.x = column + (size_t)c < value_dim ? at[0] : 0.0f;
-                two.y = column + (size_t)c + 1 < value_dim ? at[1] : 0.0f;
+                two.x = column + (size_t)c < value_dim ? at[c] : 0.0f;
+                two.y = column + (size_t)c + 1 < value_dim ? at[c + 1] : 0.0f;
             }
             x.s[c][e] = two.x;
             x.s[c + 1][e] = two.y;
@@ -186,21 +200,28 @@ __device__ void load_state(columns<C, SEGMENTS> &x, const float *from, size_t ke
 
 template <int C, int SEGMENTS>
 __device__ void store_state(const columns<C, SEGMENTS> &x, float *to, size_t key_dim,
-                            size_t value_dim, size_t column, bool even, unsigned g) {
+                            size_t value_dim, size_t column, unsigned together, unsigned g) {
     VV_UNROLL
     for (int e = 0; e < SEGMENTS * SEGMENT_KEYS; e++) {
         size_t key = key_of(g, e);
+        float *at = to + key * value_dim + column;
+        if (C % 4 == 0 && together == 4) {
+            if (key < key_dim && column < value_dim) {
+                *reinterpret_cast<float4 *>(at) =
+                    make_float4(x.s[0][e], x.s[1][e], x.s[C % 4 ? 0 : 2][e], x.s[C % 4 ? 0 : 3][e]);
+            }
+            continue;
+        }
         for (int c = 0; c < C && key < key_dim; c += 2) {
-            float *at = to + key * value_dim + column + (size_t)c;
-            if (even && column + (size_t)c < value_dim) {
-                *reinterpret_cast<float2 *>(at) = make_float2(x.s[c][e], x.s[c + 1][e]);
+            if (together > 1 && column + (size_t)c < value_dim) {
+                *reinterpret_cast<float2 *>(at + c) = make_float2(x.s[c][e], x.s[c + 1][e]);
                 continue;
             }
             if (column + (size_t)c < value_dim) {
-                at[0] = x.s[c][e];
+                at[c] = x.s[c][e];
             }
             if (column + (size_t)c + 1 < value_dim) {
-                at[1] = x.s[c + 1][e];
+                at[c + 1] = x.s[c + 1][e];
             }
         }
     }

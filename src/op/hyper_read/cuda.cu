@@ -12,46 +12,63 @@ VV_C_END
 
 namespace {
 
-enum { THREADS = 512 };
-
-/* x stays in shared memory between the write and the norm. */
-__global__ void __launch_bounds__(THREADS) norm(struct vv_hyper_norm a, vv_trouble trouble) {
+/* A half warp a segment, whose values stay in registers between the write and the norm. */
+__global__ void __launch_bounds__(1024) norm(struct vv_hyper_norm a, vv_trouble trouble) {
+    unsigned stream = blockIdx.x, row = stream / (unsigned)a.streams;
+    unsigned width = (unsigned)a.width, step = blockDim.x / VV_LANES * VV_SEGMENT;
+    unsigned first = threadIdx.x / VV_LANES * VV_SEGMENT;
+    float *x = a.x + (size_t)stream * width, *h = a.h + (size_t)stream * width;
+    const float *weight = a.weight + stream % (unsigned)a.streams * width;
+    const float *o = a.o + (size_t)row * width;
+    float w[VV_LANE_VALUES], v[VV_LANE_VALUES];
+    auto load_weights = [&](unsigned at) {
+        vv_load_lane(
+            w, [&](unsigned i) { return weight[i]; }, at, width);
+    };
+    auto load = [&](unsigned at) {
+        vv_load_lane(
+            v, [&](unsigned i) { return x[i]; }, at, width);
+    };
+    load_weights(first);
     vv_follow();
-    float *part = vv_dynamic_shared<float>(), *kept = part + vv_segments(a.width);
-    size_t stream = blockIdx.x, row = stream / a.streams, s = stream % a.streams;
-    float *x = a.x + stream * a.width;
-    for (size_t i = threadIdx.x; i < a.width; i += THREADS) {
-        float v = x[i];
+    auto load_written = [&](unsigned at) {
+        load(at);
         if (a.o) {
-            v = fmaf(a.gamma[row * a.streams + s], a.o[row * a.width + i], v);
-            x[i] = v;
+            float more[VV_LANE_VALUES], gamma = a.gamma[stream];
+            vv_load_lane(
+                more, [&](unsigned i) { return o[i]; }, at, width);
+            vv_store_lane([&](unsigned i, unsigned m) { x[i] = v[m] = fmaf(gamma, more[m], v[m]); },
+                          at, width);
         }
-        kept[i] = v;
-    }
-    __syncthreads();
-    auto value = [&](size_t i) { return kept[i]; };
-    float sum = vv_dot_block(value, value, a.width, part);
+    };
+    float sum = vv_squares_block(v, load_written, width, vv_dynamic_shared<float>());
     if (!isfinite(sum)) {
         vv_report(trouble, VV_ERROR_NOT_FINITE);
         return;
     }
-    float inv = 1.0f / sqrtf(sum / (float)a.width + a.eps);
-    for (size_t i = threadIdx.x; i < a.width; i += THREADS) {
-        a.h[stream * a.width + i] = (kept[i] * inv) * a.weight[s * a.width + i];
+    float inv = 1.0f / sqrtf(sum / (float)width + a.eps);
+    for (unsigned at = first; at < width; at += step) {
+        if (step < width) { /* several each, of which those of the last are here */
+            load_weights(at);
+            load(at);
+        }
+        vv_store_lane([&](unsigned i, unsigned m) { h[i] = (v[m] * inv) * w[m]; }, at, width);
     }
 }
 
 int launch_norm(const void *args, const vv_launch *on) {
     auto a = *static_cast<const struct vv_hyper_norm *>(args);
     unsigned blocks = (unsigned)(vv_rows(a.rows) * a.streams);
-    size_t shared = (vv_segments(a.width) + a.width) * sizeof(float);
-    return vv_start_early(norm, blocks, THREADS, shared, on->stream, a, vv_trouble_of(on));
+    return vv_start_early(norm, blocks, vv_segment_threads(a.width),
+                          vv_parts(a.width) * sizeof(float), on->stream, a, vv_trouble_of(on));
 }
 
 /* ---- down ---- */
 
-void part_of(vv_product_part *part, const vv_weight *weight, vv_product_end end, float *to) {
-    vv_cuda_part(part, weight);
+void add(vv_product_job *job, const vv_weight *weight, vv_product_end end, float *to,
+         uint32_t step) {
+    vv_product_part *part = &job->part[job->parts++];
+    vv_cuda_part(part, weight, step);
     part->end = end;
     part->to = to;
     part->to_row = weight->rows;
@@ -63,18 +80,11 @@ int launch_down(const void *args, const vv_launch *on) {
     job.x = a->h;
     job.rows = (unsigned)vv_rows(a->rows);
     job.streams = (unsigned)a->streams;
-    job.parts = 1;
-    part_of(&job.part[0], a->down, VV_END_SILU, a->a);
+    add(&job, a->down, VV_END_SILU, a->a, on->step);
     if (a->inject) {
-        part_of(&job.part[1], a->inject, VV_END_GAMMA, a->gamma);
-        job.parts = vv_is_float_type(a->inject->type) ? 2 : 1;
+        add(&job, a->inject, VV_END_GAMMA, a->gamma, on->step);
     }
-    int code = vv_cuda_products(&job, on);
-    if (code == VV_OK && a->inject && job.parts == 1) {
-        job.part[0] = job.part[1];
-        code = vv_cuda_products(&job, on);
-    }
-    return code;
+    return vv_cuda_products(&job, on);
 }
 
 /* ---- up ---- */
@@ -90,8 +100,7 @@ int launch_up(const void *args, const vv_launch *on) {
     job.rows = (unsigned)vv_rows(a->rows);
     job.streams = (unsigned)a->streams;
     job.with = a->h;
-    job.parts = 1;
-    part_of(&job.part[0], a->up, VV_END_GATED_MEAN, a->u);
+    add(&job, a->up, VV_END_GATED_MEAN, a->u, on->step);
     job.part[0].outputs = (unsigned)a->width;
     job.part[0].matrices = (unsigned)a->streams;
     job.part[0].matrix_rows = (unsigned)a->width;

@@ -9,11 +9,12 @@ namespace {
 enum { THREADS = 256 };
 
 __global__ void __launch_bounds__(THREADS) write(struct vv_hyper_write a) {
+    unsigned stream = blockIdx.x, i = blockIdx.y * THREADS + threadIdx.x;
+    float *x = a.x + stream * a.width + i;
+    const float *o = a.o + stream / (unsigned)a.streams * a.width + i;
     vv_follow();
-    size_t stream = blockIdx.x, i = (size_t)blockIdx.y * THREADS + threadIdx.x;
     if (i < a.width) {
-        float *x = a.x + stream * a.width + i;
-        *x = fmaf(a.gamma[stream], a.o[stream / a.streams * a.width + i], *x);
+        *x = fmaf(a.gamma[stream], *o, *x);
     }
 }
 

@@ -11,9 +11,9 @@ namespace {
 
 enum { WARPS = 4 };
 
-/* The largest of `threads` neighbours. */
-__device__ uint32_t largest(uint32_t mine, int threads) {
-    for (int apart = threads / 2; apart > 0; apart /= 2) {
+/* The largest of eight neighbours. */
+__device__ uint32_t largest_of_eight(uint32_t mine) {
+    for (int apart = 4; apart > 0; apart /= 2) {
         uint32_t other = __shfl_xor_sync(0xffffffffu, mine, apart);
         mine = mine > other ? mine : other;
     }
@@ -46,24 +46,26 @@ __device__ void store(const int *q, int8_t *to, int16_t *sum16, bool here) {
     }
 }
 
-__global__ void __launch_bounds__(32 * WARPS) planes(vv_planes p, size_t rows, vv_trouble trouble) {
+__global__ void __launch_bounds__(32 * WARPS)
+    planes(vv_planes p, unsigned rows, vv_trouble trouble) {
+    unsigned width = (unsigned)p.width, segments = (width + VV_COARSE_UNIT - 1) / VV_COARSE_UNIT;
+    unsigned unit = blockIdx.x * WARPS + threadIdx.x / 32, lane = threadIdx.x % 32;
+    unsigned row = unit / segments, segment = unit % segments;
+    unsigned first = segment * VV_COARSE_UNIT + 4 * lane;
+    size_t at = (size_t)row * width + first;
+    bool here = first < width; /* the width is a multiple of 32 */
     vv_follow();
-    size_t segments = vv_plane_scales(p.width, VV_COARSE_UNIT);
-    size_t unit = (size_t)blockIdx.x * WARPS + threadIdx.x / 32;
-    if (unit >= rows * segments) {
+    if (row >= rows) {
         return;
     }
-    size_t row = unit / segments, segment = unit % segments, lane = threadIdx.x % 32;
-    size_t first = segment * VV_COARSE_UNIT + 4 * lane, at = row * p.width + first;
-    bool here = first < p.width; /* the width is a multiple of 32 */
-    float x[4] = {};
+    float4 four = here ? *reinterpret_cast<const float4 *>(p.x + at) : float4{};
+    const float x[4] = {four.x, four.y, four.z, four.w};
     uint32_t top = 0;
-    for (unsigned i = 0; i < 4 && here; i++) {
-        x[i] = p.x[at + i];
+    for (unsigned i = 0; i < 4; i++) {
         uint32_t magnitude = vv_bits(x[i]) & 0x7fffffffu;
         top = magnitude > top ? magnitude : top;
     }
-    uint32_t fine = largest(top, 8), coarse = largest(fine, 32);
+    uint32_t fine = largest_of_eight(top), coarse = __reduce_max_sync(0xffffffffu, top);
     int q[4];
     float scale;
     bool good = true;
@@ -71,7 +73,7 @@ __global__ void __launch_bounds__(32 * WARPS) planes(vv_planes p, size_t rows, v
         good = quantise(x, coarse, q, &scale);
         store(q, p.coarse_q + at, p.coarse_sum16 + at / 16, here);
         if (lane == 0) {
-            p.coarse_scale[row * segments + segment] = scale;
+            p.coarse_scale[unit] = scale;
         }
     }
     if (p.fine_q) {
@@ -98,7 +100,7 @@ int launch(const void *args, const vv_launch *on) {
     size_t rows = vv_rows(a->rows);
     size_t units = rows * vv_plane_scales(a->planes.width, VV_COARSE_UNIT);
     return vv_start_early(planes, vv_blocks(units, WARPS), 32 * WARPS, 0, on->stream, a->planes,
-                          rows, vv_trouble_of(on));
+                          (unsigned)rows, vv_trouble_of(on));
 }
 
 const vv_variant variants[] = {

@@ -1,4 +1,4 @@
-/* A thread a pair of values; blocks of one row read its position once. */
+/* A thread a pair of values. Angles are the window's and known before the values are. */
 #include "op/cuda/kernel.cuh"
 VV_C_BEGIN
 #include "op/rope/contract.h"
@@ -9,15 +9,15 @@ namespace {
 enum { THREADS = 128 };
 
 __global__ void __launch_bounds__(THREADS) rotate(struct vv_rope a, const int32_t *position) {
-    vv_follow();
     unsigned row = blockIdx.x, at = blockIdx.y * THREADS + threadIdx.x;
     unsigned half = (unsigned)(a.dims / 2), head = at / half, i = at % half;
+    float *x = a.x + row * a.row_stride + head * a.head_stride + i, *y = x + half, s, c;
+    vv_sincos_turn((uint64_t)position[row] * a.turn[i], &s, &c);
+    vv_follow();
     if (head >= a.heads) {
         return;
     }
-    float *x = a.x + row * a.row_stride + head * a.head_stride + i, *y = x + half;
-    float xi = *x, xj = *y, s, c;
-    vv_sincos_turn((uint64_t)position[row] * a.turn[i], &s, &c);
+    float xi = *x, xj = *y;
     *x = fmaf(xi, c, -(xj * s));
     *y = fmaf(xj, c, xi * s);
 }

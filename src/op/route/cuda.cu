@@ -1,11 +1,11 @@
 /*
  * route: a warp a row.
  *
- * route_group: one block for a few rows, a thread an expert. For many rows, a block an expert,
- * which reads all pairs, and a second kernel that lists who has some. No block waits for another
- * one.
+ * route_group: one block for a few rows, a thread an expert and a thread a pair. For many rows, a
+ * block an expert, which reads all pairs, and a second kernel that lists who has some. No block
+ * waits for another one.
  */
-#include "op/route/cuda_select.cuh"
+#include "op/route/cuda_bound.cuh"
 VV_C_BEGIN
 #include "op/route/contract.h"
 VV_C_END
@@ -20,14 +20,53 @@ __device__ size_t words_a_row(const struct vv_route *a) {
     return a->experts + a->used;
 }
 
-__global__ void __launch_bounds__(32 * ROUTE_WARPS)
-    route(struct vv_route a, size_t rows, vv_trouble trouble) {
-    vv_follow();
-    size_t row = (size_t)blockIdx.x * ROUTE_WARPS + threadIdx.x / 32;
+/* A row by a warp, its scores in registers; false: they are too many for that. */
+__device__ bool route_held(const struct vv_route &a, size_t row, vv_trouble trouble) {
+    __shared__ vv_bound_shared all[ROUTE_WARPS];
+    vv_bound_shared *m = &all[threadIdx.x / 32];
     unsigned lane = threadIdx.x % 32, experts = (unsigned)a.experts, used = (unsigned)a.used;
-    if (row >= rows) {
-        return;
+    if (experts > VV_HELD * 32 || used > 32) {
+        return false;
     }
+    const float *logit = a.logits + row * experts;
+    float score[VV_HELD];
+    uint32_t order[VV_HELD];
+    bool bad = false;
+    VV_UNROLL
+    for (unsigned i = 0; i < VV_HELD; i++) {
+        score[i] = i * 32 + lane < experts ? logit[i * 32 + lane] : 0.0f;
+    }
+    VV_UNROLL
+    for (unsigned i = 0; i < VV_HELD; i++) {
+        bad = bad || isnan(score[i]);
+        order[i] = i * 32 + lane < experts ? vv_order_of(score[i]) : 0;
+    }
+    vv_chosen chosen;
+    bool done = vv_choose(order, used, m, &chosen);
+    float largest = vv_score_of(chosen.largest);
+    if (__any_sync(VV_ALL_LANES, bad) || !isfinite(largest)) {
+        vv_report(trouble, VV_ERROR_NOT_FINITE);
+        return true;
+    }
+    float e = vv_exp(vv_score_of(chosen.order) - largest);
+    if (!done) {
+        return false;
+    }
+    if (chosen.here) {
+        m->e[chosen.listed] = e;
+    }
+    __syncwarp();
+    float inverse = 1.0f / vv_sum_across(m->e, used);
+    if (chosen.here) {
+        a.expert[row * used + chosen.listed] = (int32_t)chosen.expert;
+        a.weight[row * used + chosen.listed] = e * inverse;
+    }
+    return true;
+}
+
+/* Any number of experts, whose scores lie in shared memory. */
+__device__ void route_any(const struct vv_route &a, size_t row, vv_trouble trouble) {
+    unsigned lane = threadIdx.x % 32, experts = (unsigned)a.experts, used = (unsigned)a.used;
     uint32_t *order = vv_dynamic_shared<uint32_t>() + threadIdx.x / 32 * words_a_row(&a);
     float *e = reinterpret_cast<float *>(order + experts);
     const float *logit = a.logits + row * experts;
@@ -56,6 +95,15 @@ __global__ void __launch_bounds__(32 * ROUTE_WARPS)
     float inverse = 1.0f / vv_sum_across(e, used);
     for (unsigned j = lane; j < used; j += 32) {
         a.weight[row * used + j] = e[j] * inverse;
+    }
+}
+
+__global__ void __launch_bounds__(32 * ROUTE_WARPS)
+    route(struct vv_route a, size_t rows, vv_trouble trouble) {
+    size_t row = (size_t)blockIdx.x * ROUTE_WARPS + threadIdx.x / 32;
+    vv_follow();
+    if (row < rows && !route_held(a, row, trouble)) {
+        route_any(a, row, trouble);
     }
 }
 
@@ -92,16 +140,21 @@ __device__ int32_t expert_of(const struct vv_route_group *a, size_t pair, vv_tro
     return e;
 }
 
-/* Lists the experts that have pairs, by one block, once `begin` stands. */
-__device__ void list_active(const struct vv_route_group *a) {
+/*
+ * Lists the experts that have pairs, by one block: thread t those t, t + LIST_THREADS …, of which
+ * has(e) says whether they have some.
+ */
+template <typename Has> __device__ void list_active(const struct vv_route_group *a, Has has) {
     __shared__ unsigned found[LIST_WARPS];
     unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, listed = 0;
-    for (size_t first = 0; first < a->experts; first += LIST_THREADS) {
-        size_t e = first + threadIdx.x;
-        bool active = e < a->experts && a->begin[e] < a->begin[e + 1];
+    unsigned experts = (unsigned)a->experts;
+    for (unsigned first = 0; first < experts; first += LIST_THREADS) {
+        unsigned e = first + threadIdx.x;
+        bool active = e < experts && has(e);
         unsigned who = __ballot_sync(VV_ALL_LANES, active), before = listed;
         found[warp] = (unsigned)__popc(who);
         __syncthreads();
+        VV_UNROLL
         for (unsigned w = 0; w < LIST_WARPS; w++) {
             before += w < warp ? found[w] : 0;
             listed += found[w];
@@ -109,9 +162,11 @@ __device__ void list_active(const struct vv_route_group *a) {
         if (active) {
             a->active[1 + before + (unsigned)__popc(who & ((1u << lane) - 1))] = (int32_t)e;
         }
-        __syncthreads();
+        if (first + LIST_THREADS < experts) {
+            __syncthreads();
+        }
     }
-    for (size_t i = listed + threadIdx.x; i < a->experts; i += LIST_THREADS) {
+    for (unsigned i = listed + threadIdx.x; i < experts; i += LIST_THREADS) {
         a->active[1 + i] = -1;
     }
     if (threadIdx.x == 0) {
@@ -121,32 +176,58 @@ __device__ void list_active(const struct vv_route_group *a) {
 
 __global__ void __launch_bounds__(LIST_THREADS) list(struct vv_route_group a) {
     vv_follow();
-    list_active(&a);
+    list_active(&a, [&](unsigned e) { return a.begin[e] < a.begin[e + 1]; });
+}
+
+/* Of the experts of all pairs [fours · 4] how many are below e, and how many are e. */
+__device__ uint2 count_pairs(const int4 *expert, unsigned fours, int32_t e) {
+    unsigned below = 0, equal = 0;
+    VV_UNROLL_BY(4)
+    for (unsigned i = 0; i < fours; i++) {
+        int4 four = expert[i];
+        below += (four.x < e) + (four.y < e) + (four.z < e) + (four.w < e);
+        equal += (four.x == e) + (four.y == e) + (four.z == e) + (four.w == e);
+    }
+    return make_uint2(below, equal);
+}
+
+/* Where pair i of expert `mine` comes among all: behind the lower experts' and its own before it.
+ */
+__device__ unsigned place_of(const int4 *expert, unsigned fours, unsigned i, int32_t mine) {
+    unsigned before = 0;
+    VV_UNROLL_BY(4)
+    for (unsigned at = 0; at < fours; at++) {
+        int4 four = expert[at];
+        unsigned first = 4 * at;
+        before += four.x < mine || (four.x == mine && first < i);
+        before += four.y < mine || (four.y == mine && first + 1 < i);
+        before += four.z < mine || (four.z == mine && first + 2 < i);
+        before += four.w < mine || (four.w == mine && first + 3 < i);
+    }
+    return before;
 }
 
 __global__ void __launch_bounds__(LIST_THREADS)
-    group_few(struct vv_route_group a, int32_t pairs, vv_trouble trouble) {
+    group_few(struct vv_route_group a, unsigned pairs, vv_trouble trouble) {
+    __shared__ int4 expert[FEW_PAIRS / 4]; /* beyond the last pair: that of no expert */
+    unsigned fours = (pairs + 3) / 4, i = threadIdx.x;
     vv_follow();
-    __shared__ int32_t expert[FEW_PAIRS];
-    for (int32_t i = (int32_t)threadIdx.x; i < pairs; i += LIST_THREADS) {
-        expert[i] = expert_of(&a, (size_t)i, trouble);
+    int32_t mine = i < pairs ? expert_of(&a, i, trouble) : INT32_MAX;
+    if (i < 4 * fours) {
+        reinterpret_cast<int32_t *>(expert)[i] = mine;
     }
     __syncthreads();
-    for (int32_t e = (int32_t)threadIdx.x; e <= (int32_t)a.experts; e += LIST_THREADS) {
-        int32_t begin = 0, equal = 0;
-        for (int32_t i = 0; i < pairs; i++) {
-            begin += expert[i] < e;
-            equal += expert[i] == e;
-        }
-        a.begin[e] = begin;
-        for (int32_t i = 0, at = begin; at < begin + equal; i++) {
-            if (expert[i] == e) {
-                a.pair[at++] = i;
-            }
-        }
+    if (i < pairs) {
+        a.pair[place_of(expert, fours, i, mine)] = (int32_t)i;
     }
-    __syncthreads();
-    list_active(&a);
+    list_active(&a, [&](unsigned e) {
+        uint2 n = count_pairs(expert, fours, (int32_t)e);
+        a.begin[e] = (int32_t)n.x;
+        return n.y > 0;
+    });
+    if (i == 0) {
+        a.begin[a.experts] = (int32_t)pairs;
+    }
 }
 
 /* Each warp takes a stretch of the pairs. */
@@ -194,7 +275,7 @@ int launch_group(const void *args, const vv_launch *on) {
     auto a = static_cast<const struct vv_route_group *>(args);
     size_t pairs = vv_rows(a->rows) * a->used;
     if (pairs <= FEW_PAIRS) {
-        return vv_start_early(group_few, 1, LIST_THREADS, 0, on->stream, *a, (int32_t)pairs,
+        return vv_start_early(group_few, 1, LIST_THREADS, 0, on->stream, *a, (unsigned)pairs,
                               vv_trouble_of(on));
     }
     int code = vv_start_early(group_many, (unsigned)a->experts, GROUP_THREADS, 0, on->stream, *a,

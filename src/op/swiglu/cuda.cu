@@ -6,11 +6,11 @@ VV_C_END
 
 namespace {
 
-enum { THREADS = 256 };
+enum { THREADS = 64 };
 
 __global__ void __launch_bounds__(THREADS) gated(struct vv_swiglu a, size_t n) {
-    vv_follow();
     size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x;
+    vv_follow();
     if (i < n) {
         a.h[i] = vv_gated(a.gate[i], a.up[i], vv_limit(a.limit));
     }
