@@ -9,7 +9,7 @@
  * is one segment ahead.
  */
 #pragma once
-#include "op/cuda/products_tile_units.cuh"
+#include "op/cuda/products_units.cuh"
 
 namespace vv_products {
 
@@ -274,6 +274,42 @@ tile_columns(const tile_memory<TYPE, SHAPE> &memory, unsigned segment, unsigned 
     }
 }
 
+/* ---- the end ---- */
+
+/* `with` each of a thread's products, and its row and column in its warp's part. */
+template <class SHAPE, typename WITH>
+static __device__ __forceinline__ void each_product(float (&total)[SHAPE::WM][SHAPE::NT][4],
+                                                    WITH with) {
+    unsigned g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    VV_UNROLL
+    for (unsigned i = 0; i < SHAPE::WM * SHAPE::NT * 4; i++) {
+        unsigned n = i / (SHAPE::WM * 4), m = i / 4 % SHAPE::WM, e = i % 4;
+        with(UNIT_ROWS * m + g + 8 * (e % 2), UNIT_COLUMNS * n + 2 * t + e / 2,
+             total[m][n][e / 2 + 2 * (e % 2)]);
+    }
+}
+
+/* Products that are stored as they are go straight to their place: eight lanes have neighbours. */
+template <class SHAPE>
+static __device__ __forceinline__ void
+store_tile(const vv_product_job &job, const place &at, const rows_in_hand<SHAPE::TN> &rows,
+           unsigned first_row, unsigned first_column, float (&total)[SHAPE::WM][SHAPE::NT][4]) {
+    const vv_product_part &p = *at.part;
+    float scale = p.scale[0] ? p.scale[0][at.expert] : 1.0f; /* times 1 is what it was */
+    bool good = true;
+    each_product<SHAPE>(total, [&](unsigned m_row, unsigned n_column, float &product) {
+        unsigned slot = first_row + m_row, r = first_column + n_column;
+        if (slot < at.used && r < rows.count) {
+            float y = product * scale;
+            good = good && isfinite(y);
+            p.to[(size_t)rows.to(r) * p.to_row + at.first_output + slot] = y;
+        }
+    });
+    if (!good) {
+        vv_report({job.status, p.step}, VV_ERROR_NOT_FINITE);
+    }
+}
+
 /* The block's products for the rows in hand, and their end. */
 template <int TYPE, class SHAPE>
 static __device__ __forceinline__ void tile_rows(const vv_product_job &job, const place &at,
@@ -320,15 +356,14 @@ static __device__ __forceinline__ void tile_rows(const vv_product_job &job, cons
             }
         }
     }
-    __syncthreads();
-    unsigned g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-    VV_UNROLL
-    for (unsigned i = 0; i < WM * NT * 4; i++) {
-        unsigned m = i / (NT * 4), n = i / 4 % NT, e = i % 4;
-        unsigned slot = first_row + UNIT_ROWS * m + g + 8 * (e / 2);
-        unsigned r = first_column + UNIT_COLUMNS * n + 2 * t + e % 2;
-        memory.total[r * stride + slot] = total[m][n][e];
+    if (at.part->end == VV_END_STORE && at.part->matrices == 1) {
+        store_tile<SHAPE>(job, at, rows, first_row, first_column, total);
+        return;
     }
+    __syncthreads();
+    each_product<SHAPE>(total, [&](unsigned m_row, unsigned n_column, float &product) {
+        memory.total[(first_column + n_column) * stride + first_row + m_row] = product;
+    });
     __syncthreads();
     finish<SHAPE::TN>(job, at, rows,
                       [&](unsigned slot, unsigned r) { return memory.total[r * stride + slot]; });
