@@ -26,24 +26,26 @@ __device__ const float *raw_key(const struct vv_index_pool &a, int32_t row, int3
 
 __global__ void __launch_bounds__(THREADS)
     pool(struct vv_index_pool a, rows w, vv_trouble trouble) {
-    vv_follow();
     const float **key = vv_dynamic_shared<const float *>(); /* [ratio] oldest first */
     float *y = reinterpret_cast<float *>(key + a.ratio), *part = y + a.width;
     int32_t position = w.position[blockIdx.x], ratio = (int32_t)a.ratio;
     int32_t first = position + 1 - ratio;
-    if ((position + 1) % ratio != 0) {
-        return;
-    }
+    bool completes = (position + 1) % ratio == 0;
     int32_t slot = w.slot[blockIdx.x];
-    if (threadIdx.x == 0) {
+    if (threadIdx.x == 0 && completes) {
         for (int32_t t = ratio - 1, row = (int32_t)blockIdx.x; t >= 0; t--) {
             key[t] = raw_key(a, row, slot, first + t);
             row = row >= 0 && t > 0 ? w.before[row] : -1;
         }
     }
+    vv_follow();
+    if (!completes) {
+        return;
+    }
     __syncthreads();
     for (size_t i = threadIdx.x; i < a.width; i += THREADS) {
         float sum = 0.0f;
+        VV_UNROLL_BY(4)
         for (int32_t t = 0; t < ratio; t++) {
             sum += key[t][i];
         }

@@ -167,12 +167,16 @@ __device__ stretch stretch_from(uint32_t begin, uint32_t rows, int32_t slot, uin
 
 /* Blocks: of keys; rows. */
 template <arithmetic A> __global__ void __launch_bounds__(TILE_THREADS, 3) tiles(task t) {
-    vv_follow();
     float *keys = vv_dynamic_shared<float>(); /* [TILE_KEYS][KEY_ROW] */
     uint32_t first = blockIdx.x * TILE_KEYS, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     uint32_t n = blockIdx.y * TILE_ROWS, rows = t.rows - n < TILE_ROWS ? t.rows - n : TILE_ROWS;
     int32_t row = t.sequence_row[n + (lane < rows ? lane : 0)], slot = t.slot[row];
     uint32_t blocks = blocks_of(t, (size_t)row);
+    for (uint32_t key = first + threadIdx.x; key < first + TILE_KEYS && key < blocks;
+         key += TILE_THREADS) {
+        prefetch_key(t, slot, key);
+    }
+    vv_follow();
     for (stretch s = {0, 0, 0}; s.end < rows;) {
         s = stretch_from(s.end, rows, slot, blocks);
         if (first >= s.most) {

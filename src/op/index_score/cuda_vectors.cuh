@@ -35,6 +35,14 @@ __device__ const uint8_t *key_at(const task &t, int32_t slot, size_t block) {
            block * t.a.pooled.entry_stride;
 }
 
+/* Asks for a key. */
+__device__ void prefetch_key(const task &t, int32_t slot, size_t block) {
+    const uint8_t *key = key_at(t, slot, block);
+    for (size_t at = 0; at < t.a.pooled.entry_stride; at += 128) {
+        vv_prefetch<false>(key + at);
+    }
+}
+
 /* Twice an E2M1 value. */
 __device__ int doubled(unsigned code) {
     unsigned low = code & 7, size = low < 4 ? low : (2 | (low & 1)) << (low / 2 - 1);

@@ -183,11 +183,11 @@ __device__ void list_best(const row &r, uint32_t split, uint32_t equals, int32_t
 
 __global__ void __launch_bounds__(THREADS_MOST)
     best(struct vv_top_k a, const int32_t *position, uint32_t kept, vv_trouble trouble) {
-    vv_follow();
     __shared__ shared m;
     size_t at = blockIdx.x;
     uint32_t blocks = ((uint32_t)position[at] + 1) / (uint32_t)a.ratio, keep = (uint32_t)a.keep;
     int32_t *list = a.list + at * a.keep;
+    vv_follow();
     if (threadIdx.x == 0) {
         a.listed[at] = (int32_t)(blocks < keep ? blocks : keep);
     }
