@@ -36,7 +36,7 @@ struct plan {
     bool decoded;
     unsigned rows; /* of activations that a block takes together */
     grid_of_job grid;
-    unsigned blocks, threads;
+    unsigned blocks, threads, threads_most;
     size_t sums; /* bytes */
 };
 
@@ -67,7 +67,8 @@ static unsigned power_above(unsigned n) {
  */
 static unsigned slots_shift(const vv_product_job &job, const vv_product_part &p, unsigned row_tile,
                             const vv_launch *on) {
-    constexpr size_t shared_most = 44 << 10, blocks_least = 4;
+    constexpr size_t blocks_least = 4;
+    const size_t shared_most = row_tile == EIGHT ? 44 << 10 : 24 << 10; /* measured */
     constexpr unsigned most = 6;
     unsigned shift = most, least = power_above(p.matrices);
     while (shift > least) {
@@ -82,8 +83,8 @@ static unsigned slots_shift(const vv_product_job &job, const vv_product_part &p,
 }
 
 /* Threads for so many tasks: each with as many. */
-static unsigned threads_for(unsigned tasks) {
-    unsigned turns = (tasks + THREADS - 1) / THREADS;
+static unsigned threads_for(unsigned tasks, unsigned most) {
+    unsigned turns = (tasks + most - 1) / most;
     return (tasks + turns * 32 - 1) / (turns * 32) * 32;
 }
 
@@ -99,7 +100,7 @@ static void plan_part(const vv_product_job &job, unsigned i, const vv_launch *on
         to.grid.held = held > to.grid.held ? held : to.grid.held;
         size_t sums = sum_bytes(segments, slots, to.rows);
         to.sums = sums > to.sums ? sums : to.sums;
-        unsigned threads = threads_for((segments << shift) * lanes);
+        unsigned threads = threads_for((segments << shift) * lanes, to.threads_most);
         to.threads = threads > to.threads ? threads : to.threads;
     }
     unsigned outputs = slots / p.matrices;
@@ -167,9 +168,11 @@ static start *kernel_of(const vv_product_job &job, plan &to) {
     switch (to.how) {
     case VV_BY_FOUR:
         to.rows = FOUR;
+        to.threads_most = rows_threads<FOUR>;
         return start_four;
     case VV_BY_EIGHT:
         to.rows = EIGHT;
+        to.threads_most = rows_threads<EIGHT>;
         return start_eight;
     case VV_TILES_OF_64:
         to.rows = floats ? PLAIN : tile_of_64::TN;
@@ -179,6 +182,7 @@ static start *kernel_of(const vv_product_job &job, plan &to) {
         return k->tile_many;
     default:
         to.rows = 1;
+        to.threads_most = to.decoded ? THREADS : rows_threads<1>;
         return to.decoded ? k->decoded : start_one;
     }
 }

@@ -48,10 +48,15 @@ typedef int start(const vv_product_job &job, const grid_of_job &grid, dim3 block
 
 /* ---- few rows: parts of any formats in one launch ---- */
 
+/* Threads of a block at most, and blocks that a processor has registers for: by measurements. */
+template <unsigned R> constexpr unsigned rows_threads = R == FOUR ? 256 : 320;
+template <unsigned R> constexpr unsigned rows_blocks = R == EIGHT ? 3 : 4;
+
 /* A block is of one part, so all its threads go the same way. */
 template <unsigned R>
-__global__ void __launch_bounds__(THREADS) rows_kernel(const __grid_constant__ vv_product_job job,
-                                                       const __grid_constant__ grid_of_job grid) {
+__global__ void __launch_bounds__(rows_threads<R>, rows_blocks<R>)
+    rows_kernel(const __grid_constant__ vv_product_job job,
+                const __grid_constant__ grid_of_job grid) {
     uint8_t *held = vv_dynamic_shared<uint8_t>();
     float *sum = reinterpret_cast<float *>(held + grid.held);
     run_block<R, true>(job, grid, held, [&](const place &at, const rows_in_hand<R> &rows) {
