@@ -59,6 +59,7 @@ static const struct {
     {OPTION_synthetic, OF(MODEL) | OF(DRAFT) | OF(OPERATIONS)},
     {OPTION_types, OF(MODEL) | OF(DRAFT) | OF(OPERATIONS)},
     {OPTION_layers, OF(MODEL) | OF(DRAFT) | OF(OPERATIONS)},
+    {OPTION_room, OF(MODEL) | OF(DRAFT) | OF(OPERATIONS)},
     {OPTION_shape, OF(OPERATIONS)},
     {OPTION_variant, OF(OPERATIONS)},
 };

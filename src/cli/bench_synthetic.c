@@ -15,7 +15,8 @@ bool bench_is_synthetic(const struct arguments *arguments) {
 }
 
 int bench_check_synthetic(const struct arguments *arguments) {
-    static const enum option_id of_geometries[] = {OPTION_types, OPTION_layers, OPTION_COUNT};
+    static const enum option_id of_geometries[] = {OPTION_types, OPTION_layers, OPTION_room,
+                                                   OPTION_COUNT};
     static const enum option_id sources[] = {OPTION_model, OPTION_COUNT};
     if (!bench_is_synthetic(arguments)) {
         return refuse_given(
@@ -83,6 +84,10 @@ int bench_open_synthetic(const struct arguments *arguments, uint32_t layers, ben
     const struct varve_session_options session = session_options(arguments, 0);
     if (varve_device_memory(session.device, &memory, &error) != VARVE_OK) {
         return fail("%s", error.message);
+    }
+    if (given(arguments, OPTION_room)) {
+        uint64_t said = (uint64_t)integer_of(arguments, OPTION_room) * 1000000000;
+        memory = memory == 0 || said < memory ? said : memory;
     }
     uint64_t most = (uint64_t)(share_most * (double)memory);
     uint64_t room = memory == 0 ? 0 : most > rest ? most - rest : 1;

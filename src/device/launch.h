@@ -64,6 +64,9 @@ struct vv_launcher {
     /* Copies to the device in the queue's order; `from` may change at once. */
     int (*upload)(struct vv_device *device, void *to, const void *from, size_t bytes,
                   struct vv_error *error);
+    /* Copies to the host's memory in the queue's order: it is there after the wait. */
+    int (*download)(struct vv_device *device, void *to, const void *from, size_t bytes,
+                    struct vv_error *error);
     /* Waits until the device is idle; `status` as above, and made anew. */
     int (*wait)(struct vv_device *device, uint64_t *status, struct vv_error *error);
     /* Moments of the queue: notes moment `index`; seconds between two of them, after a wait. */
@@ -72,5 +75,8 @@ struct vv_launcher {
     /* Memory that host and kernels reach at the same address, for checks. NULL: none left. */
     void *(*share)(struct vv_device *device, size_t bytes);
     void (*unshare)(struct vv_device *device, void *at);
+    /* Memory of the host's that copies are fastest to and from. NULL: none left. */
+    void *(*host)(struct vv_device *device, size_t bytes);
+    void (*unhost)(struct vv_device *device, void *at);
     int (*rates)(struct vv_device *device, struct vv_device_rates *rates, struct vv_error *error);
 };

@@ -49,6 +49,10 @@ struct vv_program {
     size_t memory_count, memory_room, memory_bytes;
     struct vv_launched *launched; /* how it runs on a device that launches kernels, or NULL */
     struct vv_profile *profile;   /* or NULL */
+    const void *result;           /* as the options say */
+    size_t result_bytes;
+    void *result_copy;  /* the host's, where the device's memory is another; NULL: none */
+    bool result_locked; /* it is the launcher's memory for copies */
     struct vv_error failure;      /* of the recording; code VV_OK: none */
 };
 

@@ -13,6 +13,10 @@
 
 enum { RECORDINGS = 48, RECORDED_ROWS_MOST = 64, BRANCHES = 4, DEPTH_LEAST = 256 };
 
+/* Of so few rows steps are queued one behind the other: each is launched, and asks for its weights,
+ * while those in front of it run, which gives more than running side by side. */
+enum { CHAINED_ROWS_MOST = 8 };
+
 /* What a launch may depend on. */
 struct key {
     int32_t rows, outputs, sequences, depth;
@@ -161,22 +165,55 @@ static int provide_scratch(struct vv_program *program, const struct vv_launch *l
     return l->scratch ? VV_OK : vv_fail_memory(error, most, "the scratch memory of a window");
 }
 
+/* The steps of the phase that are launched together with its step `first`, itself the first of
+ * them; none: it went with an earlier one. */
+static size_t together(const struct vv_program *program, const struct vv_phase *phase, size_t first,
+                       struct vv_launched_step *steps /* [VV_TOGETHER_MAX] */) {
+    const struct vv_variant *variant = program->steps[first].variant;
+    size_t before = 0, count = 0;
+    for (size_t i = phase->begin; i < first && variant->launch_all; i++) {
+        before += program->steps[i].variant->launch_all == variant->launch_all;
+    }
+    if (before % VV_TOGETHER_MAX) {
+        return 0;
+    }
+    for (size_t i = first; i < phase->end && count < VV_TOGETHER_MAX; i++) {
+        const struct vv_step *s = &program->steps[i];
+        if (i == first || (variant->launch_all && s->variant->launch_all == variant->launch_all)) {
+            steps[count++] = (struct vv_launched_step){s->args, (uint32_t)i};
+        }
+    }
+    return count;
+}
+
+static int start(const struct vv_variant *variant, const struct vv_launched_step *steps,
+                 size_t count, const struct vv_launch *launch) {
+    return count > 1 ? variant->launch_all(steps, count, launch)
+                     : variant->launch(steps->args, launch);
+}
+
 static int queue_phase(struct vv_program *program, const struct vv_phase *phase,
                        struct vv_launch *launch, struct vv_error *error) {
     const struct vv_launcher *launcher = program->device->launcher;
     uint8_t *scratch = program->launched->scratch;
+    bool chained = program->window->rows <= CHAINED_ROWS_MOST && !program->profile;
+    unsigned branch = 0, branches = chained || program->profile ? 1 : BRANCHES;
     int code = VV_OK;
     for (size_t i = phase->begin; i < phase->end && code == VV_OK; i++) {
         const struct vv_step *s = &program->steps[i];
-        unsigned branch = program->profile ? 0 : (unsigned)(i - phase->begin) % BRANCHES;
-        code = launcher->branch(program->device, branch, launch, error);
+        struct vv_launched_step steps[VV_TOGETHER_MAX] = {{s->args, (uint32_t)i}};
+        size_t count = chained ? together(program, phase, i, steps) : 1;
+        if (count == 0) {
+            continue;
+        }
+        code = launcher->branch(program->device, branch++ % branches, launch, error);
         launch->step = (uint32_t)i;
         launch->scratch = scratch;
         scratch += s->variant->scratch ? aligned(s->variant->scratch(s->args, launch)) : 0;
         if (code == VV_OK && program->profile) {
             code = launcher->mark(program->device, i, error);
         }
-        if (code == VV_OK && s->variant->launch(s->args, launch) != VV_OK) {
+        if (code == VV_OK && start(s->variant, steps, count, launch) != VV_OK) {
             code = vv_fail(error, VV_ERROR_DEVICE, "%s (%s): the GPU refuses to run %s", s->what,
                            s->operation->name, s->variant->name);
         }
@@ -221,9 +258,18 @@ static struct recording *find(struct vv_program *program, const struct key *key)
     return oldest;
 }
 
+static int play(struct vv_program *program, const struct recording *r, struct vv_error *error) {
+    return program->device->launcher->play(program->device, r->played, error);
+}
+
 static int queue_or_play(struct vv_program *program, struct vv_error *error) {
     struct vv_launched *l = program->launched;
     struct key key = key_of(program);
+    bool record = key.rows <= RECORDED_ROWS_MOST && !l->no_recordings && !program->profile;
+    struct recording *r = record ? find(program, &key) : NULL;
+    if (r && r->played) {
+        return play(program, r, error);
+    }
     struct vv_launch shape = {
         .depth = key.depth > key.beside_depth ? key.depth : key.beside_depth,
         .processors = program->device->processors, /* `scratch` may ask for it, before any queue */
@@ -232,23 +278,27 @@ static int queue_or_play(struct vv_program *program, struct vv_error *error) {
     if (l->beside) {
         shape.mirror[1] = mirror(l->beside);
     }
+    vv_select_variants(program);
     int code = provide_scratch(program, &shape, error);
-    if (code != VV_OK) {
-        return code;
-    }
-    bool record = key.rows <= RECORDED_ROWS_MOST && !l->no_recordings && !program->profile;
-    struct recording *r = record ? find(program, &key) : NULL;
-    if (r && r->used && !r->played) {
-        code = queue(program, &shape, &r->played, error);
-    }
-    if (code == VV_OK) {
-        code = r && r->played ? program->device->launcher->play(program->device, r->played, error)
-                              : queue(program, &shape, NULL, error);
-    }
+    bool again = r && r->used; /* worth the recording */
     if (r) {
+        r->key = key; /* it may have been forgotten with the scratch memory */
         r->used = ++l->clock;
     }
-    return code;
+    if (code != VV_OK || !again) {
+        return code == VV_OK ? queue(program, &shape, NULL, error) : code;
+    }
+    code = queue(program, &shape, &r->played, error);
+    return code == VV_OK ? play(program, r, error) : code;
+}
+
+/* Brings the result to the host, behind all steps. */
+static int download_result(struct vv_program *program, struct vv_error *error) {
+    size_t bytes = (size_t)program->window->outputs * program->result_bytes;
+    return program->result_copy && bytes
+               ? program->device->launcher->download(program->device, program->result_copy,
+                                                     program->result, bytes, error)
+               : VV_OK;
 }
 
 /* ---- a run ---- */
@@ -263,12 +313,12 @@ static void profile_steps(struct vv_program *program) {
 
 int vv_launched_run(struct vv_program *program, struct vv_error *error) {
     uint64_t status = UINT64_MAX;
-    vv_select_variants(program);
     if (program->profile) {
         vv_profile_begin(program);
     }
     int code = upload_window(program, error);
     code = code == VV_OK ? queue_or_play(program, error) : code;
+    code = code == VV_OK ? download_result(program, error) : code;
     struct vv_error other;
     int waited =
         program->device->launcher->wait(program->device, &status, code == VV_OK ? error : &other);

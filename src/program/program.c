@@ -1,9 +1,13 @@
 #include "program/program.h"
+#include "device/launch.h"
 #include "memory/weights.h"
 #include "program/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* Bytes of results up to which memory that is fast to copy to is worth its cost. */
+enum { RESULT_LOCKED_MOST = 256 << 20 };
 
 static size_t window_bytes(int32_t rows, int32_t outputs) {
     return sizeof(struct vv_window) + (7 * (size_t)rows + 1 + (size_t)outputs) * sizeof(int32_t);
@@ -50,6 +54,15 @@ int vv_program_new(struct vv_device *device, int32_t rows, int32_t outputs,
     return VV_OK;
 }
 
+static void free_result(struct vv_program *program) {
+    struct vv_device *device = program->device;
+    if (program->result_copy && program->result_locked) {
+        device->launcher->unhost(device, program->result_copy);
+    } else {
+        free(program->result_copy);
+    }
+}
+
 void vv_program_free(struct vv_program *program) {
     if (!program) {
         return;
@@ -62,6 +75,7 @@ void vv_program_free(struct vv_program *program) {
         program->device->calls->release(program->device, program->memory[i]);
     }
     vv_launched_free(program);
+    free_result(program);
     vv_profile_free(program->profile);
     free(program->steps);
     free(program->pools);
@@ -172,6 +186,27 @@ static int choose(struct vv_program *program, struct vv_step *step, struct vv_we
     return VV_OK;
 }
 
+/* Room for the result on the host: such that copies to it are fast, if it isn't so large that
+ * getting that would take longer. */
+static int provide_result(struct vv_program *program, const struct vv_program_options *options,
+                          struct vv_error *error) {
+    struct vv_device *device = program->device;
+    size_t bytes = (size_t)program->outputs * options->result_bytes;
+    program->result = options->result;
+    program->result_bytes = options->result_bytes;
+    if (!options->result || bytes == 0 || device->shares_host_memory) {
+        return VV_OK;
+    }
+    program->result_locked = device->launcher && bytes <= RESULT_LOCKED_MOST;
+    program->result_copy =
+        program->result_locked ? device->launcher->host(device, bytes) : malloc(bytes);
+    return program->result_copy ? VV_OK : vv_fail_memory(error, bytes, "a window's results");
+}
+
+const void *vv_program_result(const struct vv_program *program) {
+    return program->result_copy ? program->result_copy : program->result;
+}
+
 int vv_program_finish(struct vv_program *program, const struct vv_program_options *options,
                       struct vv_weights *weights, struct vv_error *error) {
     if (program->failure.code != VV_OK) {
@@ -196,6 +231,9 @@ int vv_program_finish(struct vv_program *program, const struct vv_program_option
     }
     if (code == VV_OK && program->device->launcher) {
         code = vv_launched_new(program, options, error);
+    }
+    if (code == VV_OK) {
+        code = provide_result(program, options, error);
     }
     if (code == VV_OK && options->profile) {
         code = vv_profile_new(program, options->events, error);

@@ -183,7 +183,12 @@ int vv_program_run(struct vv_program *program, struct vv_error *error) {
     }
     program->device->calls->run(program->device, body, &r);
     int64_t failed = atomic_load(&r.failed);
-    return failed == INT64_MAX
-               ? VV_OK
-               : vv_explain(program, (size_t)(failed >> 8), -(int)(failed & 0xff), error);
+    if (failed != INT64_MAX) {
+        return vv_explain(program, (size_t)(failed >> 8), -(int)(failed & 0xff), error);
+    }
+    if (program->result_copy) {
+        program->device->calls->read(program->device, program->result_copy, program->result,
+                                     (size_t)program->window->outputs * program->result_bytes);
+    }
+    return VV_OK;
 }

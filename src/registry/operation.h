@@ -25,6 +25,13 @@ enum { VV_BUFFERS_MAX = 24, VV_WEIGHTS_MAX = 4, VV_ARGS_MAX = 512 };
 
 struct vv_launch;
 
+/* A step of a program, to be launched together with others. */
+struct vv_launched_step {
+    const void *args;
+    uint32_t step;
+};
+enum { VV_TOGETHER_MAX = 8 };
+
 /*
  * A variant computes units [begin, end) and returns VV_OK or an error code, which the caller turns
  * into a sentence that names the layer. Units are independent: which thread computes one, and in
@@ -42,6 +49,10 @@ struct vv_variant {
      * queues the kernels of all units. VV_OK, or VV_ERROR_UNSUPPORTED where the device refused. */
     int (*launch)(const void *args, const struct vv_launch *on);
     size_t (*scratch)(const void *args, const struct vv_launch *on); /* its bytes; NULL: none */
+    /* Or all at once, of up to VV_TOGETHER_MAX steps that may run beside each other and whose
+     * variants have this function; `on` has the first one's number. NULL: one by one. */
+    int (*launch_all)(const struct vv_launched_step *steps, size_t count,
+                      const struct vv_launch *on);
 };
 
 /*

@@ -14,12 +14,10 @@ enum vv_pass {
     PASSES
 };
 
-/* A recorded pass and what it left behind. */
+/* A recorded pass. */
 struct pass {
-    struct vv_program *program;
+    struct vv_program *program; /* its result: [outputs][vocabulary] logits */
     struct vv_forward forward;
-    float
-        *logits; /* host copy [outputs][vocabulary], where the device's memory is not the host's */
 };
 
 struct slot {

@@ -130,22 +130,14 @@ static int run_program(const struct vv_session *s, struct vv_program *program,
     return code;
 }
 
-static int run_pass(struct vv_session *s, struct pass *p, struct vv_error *error) {
-    int code = run_program(s, p->program, error);
-    if (code == VV_OK && p->logits) {
-        size_t n = (size_t)p->forward.window->outputs * s->facts.vocabulary;
-        s->device->calls->read(s->device, p->logits, p->forward.logits, n * sizeof(float));
-    }
-    return code;
-}
-
 static int run_mtp(struct vv_session *s, const struct vv_window *trunk, struct vv_error *error) {
     struct pass *mtp;
     int code = vv_session_pass(s, PASS_MTP, &mtp, error);
     if (code == VV_OK) {
         struct vv_window *w = vv_program_window(mtp->program);
         fill_mtp(trunk, w, s->options.observe);
-        code = run_pass(s, mtp, error); /* without rows it still keeps the trunk's streams */
+        code = run_program(s, mtp->program,
+                           error); /* without rows it still keeps the trunk's streams */
     }
     return code;
 }
@@ -193,7 +185,7 @@ int vv_session_run(struct vv_session *s, const struct vv_row *rows, size_t count
     if (code != VV_OK) {
         return code; /* nothing was touched */
     }
-    code = run_pass(s, pass, error);
+    code = run_program(s, pass->program, error);
     if (code == VV_OK && s->options.mtp && !s->unfollowed && mode == VV_ADVANCE) {
         code = run_mtp(s, w, error);
     }
@@ -236,7 +228,7 @@ static int commit_mtp(struct vv_session *s, const struct vv_window *committed,
             w->source[r] = -1;
         }
         if (w->rows > 0) {
-            code = run_pass(s, mtp, error);
+            code = run_program(s, mtp->program, error);
         }
     }
     return code;
@@ -254,7 +246,7 @@ int vv_session_commit(struct vv_session *s, uint32_t slot, uint32_t keep, struct
         code = vv_session_pass(s, PASS_COMMIT, &pass, error);
         if (code == VV_OK) {
             refill(s, vv_program_window(pass->program), slot, keep);
-            code = run_pass(s, pass, error);
+            code = run_program(s, pass->program, error);
         }
         if (code == VV_OK && s->options.mtp) {
             code = commit_mtp(s, vv_program_window(pass->program), error);
@@ -281,7 +273,7 @@ const float *vv_session_logits(const struct vv_session *s, size_t i) {
     if (!s->last || i >= (size_t)s->last->forward.window->outputs) {
         return NULL;
     }
-    const float *all = s->last->logits ? s->last->logits : s->last->forward.logits;
+    const float *all = vv_program_result(s->last->program);
     return all + i * s->facts.vocabulary;
 }
 
@@ -325,9 +317,9 @@ int vv_session_draft(struct vv_session *s, uint32_t slot, int32_t token, uint32_
         w->token[0] = token;
         w->source[0] = -1;
         complete_window(w);
-        code = run_pass(s, pass, error);
+        code = run_program(s, pass->program, error);
         if (code == VV_OK) {
-            const float *row_logits = pass->logits ? pass->logits : pass->forward.logits;
+            const float *row_logits = vv_program_result(pass->program);
             token = drafts[i] = greedy(row_logits, s->facts.vocabulary);
             if (logits) {
                 memcpy(logits + i * s->facts.vocabulary, row_logits,

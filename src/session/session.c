@@ -107,13 +107,10 @@ int vv_session_pass(struct vv_session *s, enum vv_pass which, struct pass **pass
         .beside = which == PASS_MTP ? s->passes[PASS_TRUNK].program : NULL,
         .events = s->options.profile_events,
         .tuning = s->options.tuning,
+        .result = p->forward.logits,
+        .result_bytes = s->facts.vocabulary * sizeof(float),
     };
     code = vv_program_finish(p->program, &options, s->weights, error);
-    if (code == VV_OK && !s->device->shares_host_memory && p->forward.logits) {
-        size_t bytes = p->forward.outputs * s->facts.vocabulary * sizeof *p->logits;
-        p->logits = malloc(bytes);
-        code = p->logits ? VV_OK : vv_fail_memory(error, bytes, "logits");
-    }
     if (code != VV_OK) {
         vv_program_free(p->program);
         free(p->forward.taps);
@@ -211,7 +208,6 @@ void vv_session_free(struct vv_session *s) {
     for (size_t i = 0; i < PASSES; i++) {
         vv_program_free(s->passes[i].program);
         free(s->passes[i].forward.taps);
-        free(s->passes[i].logits);
     }
     for (size_t i = 0; s->views && s->device && i < s->part_count; i++) {
         if (s->views[i].base) {

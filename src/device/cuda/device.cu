@@ -198,6 +198,12 @@ int upload(vv_device *device, void *to, const void *from, size_t bytes, vv_error
     return VV_OK;
 }
 
+int download(vv_device *device, void *to, const void *from, size_t bytes, vv_error *error) {
+    TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, of(device)->stream[0]),
+        "copy a window's results");
+    return VV_OK;
+}
+
 int wait(vv_device *device, uint64_t *status, vv_error *error) {
     cuda_device *d = of(device);
     TRY(cudaMemcpyAsync(d->status_read, d->status, sizeof *d->status, cudaMemcpyDeviceToHost,
@@ -239,6 +245,19 @@ void *share(vv_device *device, size_t bytes) {
 
 void unshare(vv_device *device, void *at) {
     of(device)->shared.give(at);
+}
+
+void *host(vv_device *, size_t bytes) {
+    void *at = nullptr;
+    if (cudaMallocHost(&at, bytes) != cudaSuccess) {
+        cudaGetLastError();
+        return nullptr;
+    }
+    return at;
+}
+
+void unhost(vv_device *, void *at) {
+    cudaFreeHost(at);
 }
 
 /* ---- life ---- */
@@ -314,9 +333,9 @@ int vv_cuda_open(vv_device **device, vv_error *error) {
     static const vv_device_calls calls = {cuda_close,  cuda_allocate,   cuda_release,
                                           cuda_copy,   cuda_copy,       nullptr,
                                           cuda_layout, cuda_copy_pieces};
-    static const vv_launcher launcher = {begin,  branch,  join,         end,  play,
-                                         forget, upload,  wait,         mark, seconds,
-                                         share,  unshare, vv_cuda_rates};
+    static const vv_launcher launcher = {begin,   branch,   join,   end,          play,    forget,
+                                         upload,  download, wait,   mark,         seconds, share,
+                                         unshare, host,     unhost, vv_cuda_rates};
     cuda_device *d = new (std::nothrow) cuda_device();
     if (!d) {
         return vv_fail(error, VV_ERROR_MEMORY, "no memory for a device");

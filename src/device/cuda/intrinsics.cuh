@@ -235,15 +235,27 @@ template <bool NEAR> VV_DEVICE void vv_prefetch(const void *at) {
 }
 
 /*
- * What every kernel that is launched early begins with: it lets the kernel behind it be brought to
- * the processors as soon as all its own blocks are there, and waits until the kernel in front of
- * it is done and its writes are seen.
+ * A kernel that is launched early lets the kernel behind it be brought to the processors, which
+ * happens when all its own blocks have said so; and waits until the kernel in front of it is done
+ * and its writes are seen. What a kernel does before it waits must not take a value that another
+ * kernel of the window writes; nor, if it says the first before the second, can the one behind it
+ * take one that those before it write.
  */
-VV_DEVICE void vv_follow() {
+VV_DEVICE void vv_bring_next() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+VV_DEVICE void vv_wait_for_front() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
+}
+
+/* Both: what every kernel that is launched early begins with, where it has nothing to do first. */
+VV_DEVICE void vv_follow() {
+    vv_bring_next();
+    vv_wait_for_front();
 }
 
 /* Whether the device can launch kernels early; set when it is opened. */
@@ -296,8 +308,8 @@ template <int PARTS> VV_DEVICE void vv_store_parts(float *shared, float value) {
 /*
  * vv_start(kernel, grid, block, shared_bytes, stream, arguments…): a kernel on a stream, with that
  * much dynamic shared memory, beyond 48 KB, too; a grid of no blocks does nothing. vv_start_early:
- * it may be launched before the kernel in front of it has ended, on devices that can; its first
- * statement is vv_follow().
+ * it may be launched before the kernel in front of it has ended, on devices that can; it waits by
+ * vv_follow() or vv_wait_for_front().
  */
 #define vv_start(...) vv_start_named(#__VA_ARGS__, false, __VA_ARGS__)
 #define vv_start_early(...) vv_start_named(#__VA_ARGS__, true, __VA_ARGS__)
@@ -305,7 +317,7 @@ template <int PARTS> VV_DEVICE void vv_store_parts(float *shared, float value) {
 template <class... P, class... A>
 inline cudaError_t vv_start_named(const char *text, bool early, void (*kernel)(P...), dim3 grid,
                                   dim3 block, size_t shared, void *stream, A &&...arguments) {
-    constexpr size_t plain = 48 << 10;
+    constexpr size_t plain = 32 << 10; /* without asking: 48 KB, static memory among them */
     if (grid.x == 0 || grid.y == 0 || grid.z == 0) {
         return cudaSuccess;
     }

@@ -2,76 +2,84 @@
  * The kernels of products. Which of them a job takes, and in what blocks, is products.cu's matter.
  */
 #pragma once
-#include "op/cuda/products_few.cuh"
 #include "op/cuda/products_float.cuh"
-#include "op/cuda/products_one.cuh"
+#include "op/cuda/products_rows.cuh"
 #include "op/cuda/products_tile.cuh"
 
 namespace vv_products {
 
-constexpr unsigned TILE_FEW = 32, TILE_MANY = 64;
+constexpr unsigned FOUR = 4, EIGHT = 8;
 
-/* Bytes of a block's shared memory before its sums. */
-static constexpr size_t few_staged = WARPS * sizeof(few_stage);
+/* Tiles of a few and of many rows: warps of 16 by 64 products, and of 64 by 32. */
+using tile_of_64 = tile_shape<64, 64, 1, 8>;
+using tile_of_128 = tile_shape<128, 128, 4, 4>;
 
-/* Kernels that leave segments' sums in `sum`: `segments(at, rows)` those of part 0; part 1 is of
- * a float format. */
-template <unsigned R, typename SEGMENTS>
-static __device__ __forceinline__ void run_sums(const vv_product_job &job, const grid_of_job &grid,
-                                                float *sum, SEGMENTS segments) {
-    run_block<R>(job, grid, [&](const place &at, const rows_in_hand<R> &rows) {
-        if (at.second) {
-            float_rows<R>(job, at, rows, sum);
-        } else {
-            segments(at, rows);
+/* Starts a kernel. */
+typedef int start(const vv_product_job &job, const grid_of_job &grid, dim3 blocks, unsigned threads,
+                  size_t shared, void *stream);
+
+#define VV_QUANTISED_TYPES(EACH)                                                                   \
+    EACH(Q2_K)                                                                                     \
+    EACH(Q3_K)                                                                                     \
+    EACH(Q4_K)                                                                                     \
+    EACH(Q5_K)                                                                                     \
+    EACH(Q6_K)                                                                                     \
+    EACH(IQ4_XS)                                                                                   \
+    EACH(Q1_0) EACH(TQ1_0) EACH(TQ2_0) EACH(IQ2_XXS) EACH(IQ2_XS) EACH(IQ2_S) EACH(IQ3_XXS)        \
+        EACH(IQ3_S) EACH(IQ1_S) EACH(IQ1_M) EACH(Q4_0) EACH(Q4_1) EACH(Q5_0) EACH(Q5_1) EACH(Q8_0) \
+            EACH(IQ4_NL) EACH(MXFP4) EACH(NVFP4) EACH(Q2_0) EACH(Q2_0_128)
+
+/* ---- few rows: parts of any formats in one launch ---- */
+
+/* A block is of one part, so all its threads go the same way. */
+template <unsigned R>
+__global__ void __launch_bounds__(THREADS) rows_kernel(const __grid_constant__ vv_product_job job,
+                                                       const __grid_constant__ grid_of_job grid) {
+    uint8_t *held = vv_dynamic_shared<uint8_t>();
+    float *sum = reinterpret_cast<float *>(held + grid.held);
+    run_block<R>(job, grid, held, [&](const place &at, const rows_in_hand<R> &rows) {
+        switch (at.part->type) {
+#define VV_EACH(TYPE)                                                                              \
+    case VV_TYPE_##TYPE:                                                                           \
+        some_rows<VV_TYPE_##TYPE>(job, at, rows, held, sum);                                       \
+        break;
+            VV_QUANTISED_TYPES(VV_EACH)
+#undef VV_EACH
+        default:
+            float_rows(job, at, rows, held, sum);
+            break;
         }
-        finish_sums<R>(job, at, rows, sum);
+        finish_sums(job, at, rows, sum);
     });
 }
 
-template <int TYPE>
-__global__ void __launch_bounds__(THREADS)
-    one(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
-    float *sum = vv_dynamic_shared<float>();
-    run_sums<1>(job, grid, sum, [&](const place &at, const rows_in_hand<1> &rows) {
-        one_row<TYPE>(job, at, rows.x(0), sum);
-    });
-}
+/* products_one.cu, products_four.cu, products_eight.cu */
+extern start start_one, start_four, start_eight;
+
+/* ---- the others: one format ---- */
 
 template <int TYPE>
 __global__ void __launch_bounds__(THREADS)
     decoded(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
     float *sum = vv_dynamic_shared<float>();
-    run_sums<1>(job, grid, sum, [&](const place &at, const rows_in_hand<1> &rows) {
+    run_block<1>(job, grid, nullptr, [&](const place &at, const rows_in_hand<1> &rows) {
         decoded_row<TYPE>(job, at, rows.x(0), sum);
+        finish_sums<1>(job, at, rows, sum);
     });
 }
 
-template <int TYPE>
-__global__ void __launch_bounds__(THREADS)
-    few(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
-    few_stage *staged = vv_dynamic_shared<few_stage>();
-    float *sum = reinterpret_cast<float *>(vv_dynamic_shared<uint8_t>() + few_staged);
-    run_sums<FEW>(job, grid, sum, [&](const place &at, const rows_in_hand<FEW> &rows) {
-        few_rows<TYPE>(job, at, rows, staged, sum);
-    });
-}
-
-template <int TYPE, unsigned TN>
-__global__ void __launch_bounds__(THREADS, 2)
+template <int TYPE, class SHAPE>
+__global__ void __launch_bounds__(SHAPE::THREADS, SHAPE::BLOCKS)
     tile(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
-    auto &memory = *vv_dynamic_shared<tile_memory<TN>>();
-    run_block<TN>(job, grid, [&](const place &at, const rows_in_hand<TN> &rows) {
-        tile_rows<TYPE, TN>(job, at, rows, memory);
+    constexpr unsigned TN = SHAPE::TN;
+    auto &memory = *vv_dynamic_shared<tile_memory<TYPE, SHAPE>>();
+    run_block<TN>(job, grid, nullptr, [&](const place &at, const rows_in_hand<TN> &rows) {
+        tile_rows<TYPE, SHAPE>(job, at, rows, memory);
     });
 }
-
-/* Starts one of these. */
-typedef int start(const vv_product_job &job, const grid_of_job &grid, dim3 blocks, size_t shared,
-                  void *stream);
 
 struct kernels {
-    start *one, *few, *tile_few, *tile_many, *decoded;
+    start *tile_few, *tile_many, *decoded;
 };
 
 /* The kernels of a quantised type (products_super.cu, products_grid.cu, products_block.cu); NULL:
@@ -80,20 +88,22 @@ const kernels *super_kernels(int type);
 const kernels *block_kernels(int type);
 const kernels *grid_kernels(int type);
 
-#define VV_STARTER(name, ...)                                                                      \
-    static int name(const vv_product_job &job, const grid_of_job &grid, dim3 blocks,               \
-                    size_t shared, void *stream) {                                                 \
-        return vv_start_early((__VA_ARGS__), blocks, THREADS, shared, stream, job, grid);          \
-    }
+template <int TYPE, class SHAPE>
+int start_tile(const vv_product_job &job, const grid_of_job &grid, dim3 blocks, unsigned, size_t,
+               void *stream) {
+    return vv_start_early((tile<TYPE, SHAPE>), blocks, SHAPE::THREADS,
+                          sizeof(tile_memory<TYPE, SHAPE>), stream, job, grid);
+}
+
+template <int TYPE>
+int start_decoded(const vv_product_job &job, const grid_of_job &grid, dim3 blocks, unsigned threads,
+                  size_t shared, void *stream) {
+    return vv_start_early(decoded<TYPE>, blocks, threads, shared, stream, job, grid);
+}
 
 template <int TYPE> struct starters {
-    VV_STARTER(start_one, one<TYPE>)
-    VV_STARTER(start_few, few<TYPE>)
-    VV_STARTER(start_tile_few, tile<TYPE, TILE_FEW>)
-    VV_STARTER(start_tile_many, tile<TYPE, TILE_MANY>)
-    VV_STARTER(start_decoded, decoded<TYPE>)
-    static constexpr kernels list = {start_one, start_few, start_tile_few, start_tile_many,
-                                     start_decoded};
+    static constexpr kernels list = {start_tile<TYPE, tile_of_64>, start_tile<TYPE, tile_of_128>,
+                                     start_decoded<TYPE>};
 };
 
 #define VV_KERNELS(TYPE)                                                                           \

@@ -11,13 +11,20 @@
 #include <stdint.h>
 
 /*
- * How a job is done; all ways give the same bits. One row of activations after another; up to eight
- * by matrix units, a warp's 16 weight rows at a time; tiles of 128 weight rows and 32 or 64 rows of
- * activations. Float weights have the first, eight rows at once, and one tile.
+ * How a job is done; all ways give the same bits. One row of activations after another; up to four
+ * or eight at once; tiles of 64 or 128 weight rows and as many rows of activations by matrix units.
+ * Float weights have one tile.
  */
-enum vv_product_way { VV_BY_RULE, VV_ONE_BY_ONE, VV_A_FEW, VV_TILES_OF_32, VV_TILES_OF_64 };
+enum vv_product_way {
+    VV_BY_RULE,
+    VV_ONE_BY_ONE,
+    VV_BY_FOUR,
+    VV_BY_EIGHT,
+    VV_TILES_OF_64,
+    VV_TILES_OF_128
+};
 
-/* Formats whose rows are floats, of which a job may have a second part. */
+/* Formats whose rows are floats. */
 static inline bool vv_is_float_type(int type) {
     return type == VV_TYPE_F32 || type == VV_TYPE_F16 || type == VV_TYPE_BF16;
 }
@@ -32,7 +39,7 @@ enum vv_product_end {
     VV_END_SWIGLU,     /* … = silu(y[0]) · y[1], limited and weighted */
 };
 
-enum { VV_MATRICES_MAX = 8 };
+enum { VV_MATRICES_MAX = 8, VV_PARTS_MAX = 8 };
 
 /* Some rows of one weight, with one end. */
 struct vv_product_part {
@@ -47,12 +54,13 @@ struct vv_product_part {
     float *to;
     size_t to_row; /* floats */
     int type;
+    uint32_t step; /* of the program, for trouble */
 };
 
 struct vv_product_job {
     enum vv_product_way way;
     struct vv_planes x;
-    struct vv_product_part part[2]; /* the second is of a float format, in the same launch */
+    struct vv_product_part part[VV_PARTS_MAX]; /* of any formats; experts: one */
     unsigned parts;
     unsigned rows;    /* of x */
     unsigned streams; /* of the ends that divide */
@@ -61,20 +69,21 @@ struct vv_product_job {
     const float *row_weight; /* swiglu: [pairs], or NULL */
     /* Experts: rows of x and of `to` are pairs of the active experts; or NULL. */
     const int32_t *active, *begin, *pair;
+    unsigned slices;      /* experts that there are */
     unsigned slices_most; /* active experts at most */
     unsigned rows_most;   /* rows that an expert can have at most */
     unsigned used;        /* x's row is pair / used */
-    struct {
-        unsigned long long *status;
-        uint32_t step;
-    } trouble;
+    /* Who is active was known before the kernel in front of this one began. */
+    bool known_before;
+    unsigned long long *status;
 };
 
 /* Queues the job. Returns VV_OK or VV_ERROR_DEVICE. */
 int vv_cuda_products(const struct vv_product_job *job, const struct vv_launch *on);
 
-/* Whether a way other than the rule's can be taken with rows of that width. */
-bool vv_cuda_way_fits(enum vv_product_way way, size_t width);
+/* Whether there is the memory to go a way, where an output takes so many weight rows of so many
+ * bytes. */
+bool vv_cuda_way_fits(enum vv_product_way way, size_t width, size_t row_bytes, unsigned matrices);
 
-/* A weight as a part of a job: data, scale, rows. */
-void vv_cuda_part(struct vv_product_part *part, const struct vv_weight *weight);
+/* A weight as a part of a job of a step: data, scale, rows. */
+void vv_cuda_part(struct vv_product_part *part, const struct vv_weight *weight, uint32_t step);

@@ -18,15 +18,16 @@ static __device__ __forceinline__ float float_at(int type, const uint8_t *row, u
     }
 }
 
-/* Sixteen threads a segment: thread l takes values l, l + 16, … (op/cuda/dot.cuh). */
+/* Sixteen threads a segment of a held row: thread l takes values l, l + 16, … (op/cuda/dot.cuh). */
 template <unsigned R>
 static __device__ __forceinline__ void float_rows(const vv_product_job &job, const place &at,
-                                                  const rows_in_hand<R> &rows, float *sum) {
-    unsigned slot = threadIdx.x / at.lanes, half = threadIdx.x % at.lanes / 16;
-    unsigned width = (unsigned)job.x.width, l = threadIdx.x % 16;
-    const uint8_t *weights = row_of_slot(at, slot);
-    for (unsigned first = 0; first < at.segments; first += at.lanes / 16) {
-        unsigned segment = first + half, begin = segment * 128;
+                                                  const rows_in_hand<R> &rows, const uint8_t *held,
+                                                  float *sum) {
+    unsigned width = (unsigned)job.x.width, l = threadIdx.x % 16, all = at.segments << at.shift;
+    for (unsigned first = 0; first < all; first += blockDim.x / 16) { /* warps stay together */
+        unsigned t = first + threadIdx.x / 16, slot = t & ((1u << at.shift) - 1);
+        unsigned segment = t >> at.shift, begin = segment * 128;
+        const uint8_t *weights = held_row(at, held, slot);
         float w[8];
         VV_UNROLL
         for (int i = 0; i < 8; i++) {
@@ -35,6 +36,9 @@ static __device__ __forceinline__ void float_rows(const vv_product_job &job, con
         }
         VV_UNROLL
         for (unsigned r = 0; r < R; r++) {
+            if (r >= rows.count) {
+                break;
+            }
             const float *x = job.x.x + (size_t)rows.x(r) * width;
             float lane = 0.0f;
             VV_UNROLL
@@ -45,22 +49,25 @@ static __device__ __forceinline__ void float_rows(const vv_product_job &job, con
             for (int apart = 8; apart > 0; apart /= 2) {
                 lane += __shfl_xor_sync(0xffffffffu, lane, apart);
             }
-            if (l == 0 && segment < at.segments && slot < at.used) {
+            if (l == 0 && t < all && slot < at.used) {
                 sum[(slot * R + r) * at.stride + segment] = lane;
             }
         }
     }
 }
 
-/* Validation mode: every thread a segment, decoded. */
+/* Validation mode: every thread a segment, decoded where it lies. */
 template <int TYPE>
 static __device__ __forceinline__ void decoded_row(const vv_product_job &job, const place &at,
                                                    unsigned row, float *sum) {
-    unsigned slot = threadIdx.x / at.lanes, width = (unsigned)job.x.width;
-    const uint8_t *weights = row_of_slot(at, slot);
+    unsigned width = (unsigned)job.x.width;
     const float *x = job.x.x + (size_t)row * width;
-    for (unsigned segment = threadIdx.x % at.lanes; segment < at.segments && slot < at.used;
-         segment += at.lanes) {
+    for (unsigned t = threadIdx.x; t < at.segments << at.shift; t += blockDim.x) {
+        unsigned slot = t & ((1u << at.shift) - 1), segment = t >> at.shift;
+        if (slot >= at.used) {
+            continue;
+        }
+        const uint8_t *weights = row_of_slot(at, slot);
         float lane[16] = {};
         for (unsigned k = 4 * segment; k < 4 * segment + 4 && k < width / 32; k++) {
             vv_group g;

@@ -9,20 +9,22 @@
 
 namespace vv_products {
 
-constexpr unsigned THREADS = 256;
+constexpr unsigned THREADS = 256; /* of a block, at most */
 
-/* A grid's first blocks are of part 0, the rest of part 1; its second dimension is the active
- * experts, its third tiles of rows where there are no experts. */
+/* A grid's first blocks are of part 0, the next ones of part 1, …; its second dimension is the
+ * active experts, its third tiles of rows where there are no experts. */
 struct grid_of_job {
-    unsigned slots[2]; /* weight rows of a block */
-    unsigned lanes[2]; /* threads, or warps, that share a weight row */
-    unsigned blocks;   /* of part 0 */
+    struct {
+        unsigned slots; /* weight rows of a block: those of whole outputs */
+        unsigned shift; /* a power of two that is not less, for what counts in such steps */
+        unsigned end;   /* blocks of this part and those before it */
+    } part[VV_PARTS_MAX];
+    unsigned held; /* bytes of shared memory for a block's weights */
 };
 
 struct place {
     const vv_product_part *part;
-    unsigned second; /* which part it is */
-    unsigned lanes;
+    unsigned shift;
     unsigned used; /* slots of the block, up to the last output */
     unsigned first_output;
     unsigned segments, stride; /* stride: of a row's sums, odd */
@@ -55,23 +57,33 @@ static __host__ __device__ inline unsigned segments_of(const vv_product_job &job
     return (unsigned)((job.x.width + 127) / 128);
 }
 
-static __device__ __forceinline__ bool find_place(const vv_product_job &job,
-                                                  const grid_of_job &grid, place &at) {
-    at.second = blockIdx.x >= grid.blocks;
-    at.part = &job.part[at.second];
-    at.lanes = grid.lanes[at.second];
-    unsigned slots = grid.slots[at.second];
-    at.first_output = (blockIdx.x - at.second * grid.blocks) * (slots / at.part->matrices);
+static __device__ __forceinline__ place find_place(const vv_product_job &job,
+                                                   const grid_of_job &grid) {
+    unsigned i = 0, begin = 0;
+    while (blockIdx.x >= grid.part[i].end) {
+        begin = grid.part[i++].end;
+    }
+    place at;
+    unsigned slots = grid.part[i].slots;
+    at.part = &job.part[i];
+    at.shift = grid.part[i].shift;
+    at.first_output = (blockIdx.x - begin) * (slots / at.part->matrices);
     unsigned left = (at.part->outputs - at.first_output) * at.part->matrices;
     at.used = slots < left ? slots : left;
     at.segments = segments_of(job);
     at.stride = at.segments | 1;
     at.expert = 0;
+    return at;
+}
+
+/* Which expert's the block is; false: nobody's. Past the first cache: what lies there may be older
+ * than what was written before this kernel was brought. */
+static __device__ __forceinline__ bool find_expert(const vv_product_job &job, place &at) {
     if (job.active) {
-        if ((int)blockIdx.y >= job.active[0]) {
+        if ((int)blockIdx.y >= __ldcg(job.active)) {
             return false;
         }
-        at.expert = (unsigned)job.active[1 + blockIdx.y];
+        at.expert = (unsigned)__ldcg(job.active + 1 + blockIdx.y);
     }
     return true;
 }
@@ -107,16 +119,76 @@ __device__ __forceinline__ rows_in_hand<1> take_rows<1>(const vv_product_job &jo
     return {1, {row / job.used, row}};
 }
 
-/* What every kernel does: a block's rows, R at a time. `multiply(at, rows)` makes their products
- * whole. */
+/* ---- weights that a block holds in shared memory ---- */
+
+/* From one held row to the next: neighbouring rows' equal columns lie in different banks. */
+static __host__ __device__ inline unsigned held_pitch(size_t row_bytes) {
+    return ((unsigned)row_bytes / 16 | 1) * 16;
+}
+
+static __device__ __forceinline__ const uint8_t *held_row(const place &at, const uint8_t *held,
+                                                          unsigned slot) {
+    return held + (slot < at.used ? slot : at.used - 1) * held_pitch(at.part->row_bytes);
+}
+
+/* Starts to copy the block's weight rows. */
+static __device__ __forceinline__ void start_to_hold(const place &at, uint8_t *held) {
+    unsigned sharers = blockDim.x / at.used, slot = threadIdx.x / sharers;
+    unsigned chunks = (unsigned)(at.part->row_bytes / 16);
+    if (slot < at.used) {
+        const uint8_t *from = row_of_slot(at, slot);
+        uint8_t *to = held + slot * held_pitch(at.part->row_bytes);
+        for (unsigned c = threadIdx.x % sharers; c < chunks; c += sharers) {
+            vv_copy_async<16>(to + 16 * c, from + 16 * c);
+        }
+    }
+    vv_copy_commit();
+}
+
+/*
+ * A block's place, with its weights in shared memory: they are asked for while the kernel in front
+ * ends, unless that kernel's end tells whose they are. False: there is nothing to do.
+ */
+static __device__ __forceinline__ bool hold(const vv_product_job &job, place &at, uint8_t *held) {
+    bool early = !job.active || job.known_before, started = false;
+    if (early) {
+        vv_bring_next(); /* later of experts: the kernel behind may look at their routes */
+        if (find_expert(job, at)) {
+            start_to_hold(at, held);
+            started = true;
+        }
+    }
+    vv_wait_for_front();
+    if (!early) {
+        vv_bring_next();
+        if (find_expert(job, at)) {
+            start_to_hold(at, held);
+            started = true;
+        }
+    }
+    vv_copy_wait<0>();
+    __syncthreads();
+    return started;
+}
+
+/*
+ * What every kernel does: a block's rows, R at a time. `multiply(at, rows)` makes their products
+ * whole. `held`: shared memory for the block's weights; NULL: they are read where they lie.
+ */
 template <unsigned R, typename MULTIPLY>
 static __device__ __forceinline__ void run_block(const vv_product_job &job, const grid_of_job &grid,
-                                                 MULTIPLY multiply) {
-    vv_follow();
+                                                 uint8_t *held, MULTIPLY multiply) {
     __shared__ unsigned list[2 * R];
-    place at;
-    if (!find_place(job, grid, at)) {
-        return;
+    place at = find_place(job, grid);
+    if (held) {
+        if (!hold(job, at, held)) {
+            return;
+        }
+    } else {
+        vv_follow();
+        if (!find_expert(job, at)) {
+            return;
+        }
     }
     unsigned first = blockIdx.z * R, end = job.rows;
     if (job.active) {
@@ -189,7 +261,7 @@ static __device__ __forceinline__ void finish(const vv_product_job &job, const p
         if (good) {
             store(job, p, output, rows.x(r), rows.to(r), y);
         } else {
-            vv_report({job.trouble.status, job.trouble.step}, VV_ERROR_NOT_FINITE);
+            vv_report({job.status, p.step}, VV_ERROR_NOT_FINITE);
         }
     }
 }
@@ -201,8 +273,21 @@ static __device__ __forceinline__ void finish_sums(const vv_product_job &job, co
     __syncthreads();
     finish<R>(job, at, rows, [&](unsigned slot, unsigned r) {
         const float *s = sum + (slot * R + r) * at.stride;
+        constexpr unsigned together = 10;
         float total = 0.0f;
-        for (unsigned k = 0; k < at.segments; k++) {
+        unsigned k = 0;
+        for (; k + together <= at.segments; k += together) {
+            float some[together]; /* fetched before the chain of sums needs them */
+            VV_UNROLL
+            for (unsigned i = 0; i < together; i++) {
+                some[i] = s[k + i];
+            }
+            VV_UNROLL
+            for (unsigned i = 0; i < together; i++) {
+                total += some[i];
+            }
+        }
+        for (; k < at.segments; k++) {
             total += s[k];
         }
         return total;

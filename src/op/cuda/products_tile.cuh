@@ -1,133 +1,262 @@
 /*
- * Many rows of activations: a block multiplies 128 weight rows with TN rows of activations, segment
- * by segment through two stages of shared memory, and decodes each weight once for all of them. A
- * warp has WM·16 weight rows and NT·8 rows of activations; a row's segments are added as they come,
- * in ascending order.
+ * Many rows of activations: a block multiplies TM weight rows with TN rows of activations, segment
+ * by segment. A row's segments are added as they come, in ascending order.
+ *
+ * Three things happen between two barriers, each a step ahead of the next: bytes of weights are
+ * copied as they lie into `raw` (two segments ahead), those that are there are decoded (one ahead),
+ * and what is decoded is multiplied. So each byte is read once by a block, sixteen at a time, and
+ * decoded once for all its rows of activations. The rows' own codes need no decoding; their copy
+ * is one segment ahead.
  */
 #pragma once
-#include "op/cuda/products_units.cuh"
+#include "op/cuda/products_tile_units.cuh"
 
 namespace vv_products {
 
-constexpr unsigned TILE_ROWS = 128, TILE_STRIDE = TILE_ROWS + 1;
-
-template <unsigned TN> struct tile_shape {
-    static constexpr unsigned ROWS_OF_WARPS = TN > 32 ? 4 : 8, COLUMNS_OF_WARPS = 8 / ROWS_OF_WARPS;
-    static constexpr unsigned WM = TILE_ROWS / UNIT_ROWS / ROWS_OF_WARPS;
-    static constexpr unsigned NT = TN / UNIT_COLUMNS / COLUMNS_OF_WARPS;
+/* TM by TN products by warps of WM·16 by NT·8. */
+template <unsigned TM_, unsigned TN_, unsigned WM_, unsigned NT_> struct tile_shape {
+    static constexpr unsigned TM = TM_, TN = TN_, WM = WM_, NT = NT_;
+    static constexpr unsigned WARPS_DOWN = TM / (UNIT_ROWS * WM);
+    static constexpr unsigned THREADS = 32 * WARPS_DOWN * (TN / (UNIT_COLUMNS * NT));
+    static constexpr unsigned BLOCKS = THREADS > 128 ? 1 : 3; /* of a processor, at least */
+    static constexpr bool SKIPS = TN <= 64; /* tiles of columns that aren't there */
+    static_assert(THREADS == 2 * TM && THREADS == 2 * TN, "a thread decodes half a row's segment");
 };
 
-template <unsigned TN> struct tile_stage { staged_row weight[TILE_ROWS], x[TN]; };
-template <unsigned TN> union tile_memory {
-    tile_stage<TN> stage[2];
-    float total[TN * TILE_STRIDE];
+template <int TYPE, class SHAPE> struct tile_memory {
+    using f = vv_codes::of<TYPE>;
+    using raw = raw_form<TYPE>;
+    struct weights {
+        uint8_t code[planes_of<TYPE>][SHAPE::TM][CODE_STRIDE];
+        weight_sides<TYPE> side[SHAPE::TM];
+    };
+    struct staged {
+        weights w[2];
+        uint8_t x[2][SHAPE::TN][CODE_STRIDE];
+        uint4 sum[2][f::OFFSET ? SHAPE::TN : 1]; /* as the multiplication takes them */
+        uint4 sum16[3][f::OFFSET ? SHAPE::TN : 1];
+        float scale[3][SHAPE::TN][f::SUPER ? 1 : 4];
+        uint8_t codes[2][raw::DIRECT ? 1 : SHAPE::TM][raw::CODE_STRIDE];
+        uint8_t heads[2][SHAPE::TM][raw::HEAD_STRIDE];
+    };
+    union {
+        staged s;
+        float total[SHAPE::TN * (SHAPE::TM + 1)];
+    };
+    const uint8_t *row[SHAPE::TM];
+    const int8_t *x[SHAPE::TN];
 };
 
-/* A staged segment; `tiles`: how many of the warp's tiles of columns there are. */
-template <int TYPE, unsigned TN>
-static __device__ __forceinline__ void
-tile_segment(const tile_stage<TN> &stage, unsigned first_row, unsigned first_column, unsigned tiles,
-             float (&total)[tile_shape<TN>::WM][tile_shape<TN>::NT][4]) {
-    constexpr unsigned WM = tile_shape<TN>::WM, NT = tile_shape<TN>::NT;
-    unsigned g = threadIdx.x % 32 / 4;
-    const staged_row *weight = stage.weight + first_row, *x = stage.x + first_column;
-    running r[WM][NT];
-    VV_UNROLL
-    for (unsigned i = 0; i < WM * NT; i++) {
-        begin_segment<TYPE>(r[i / NT][i % NT]);
+/* ---- copies ---- */
+
+/*
+ * What a block copies, from where `memory` says that rows lie. A row's `all` pieces are asked for
+ * by neighbouring threads, as many as divide them; a thread goes on with the same piece of other
+ * rows and with further pieces of its row.
+ */
+template <unsigned all>
+constexpr unsigned lanes_of = all % 8 == 0   ? 8
+                              : all % 4 == 0 ? 4
+                              : all % 2 == 0 ? 2
+                                             : 1;
+
+template <int TYPE, class SHAPE> struct tile_copies {
+    using f = vv_codes::of<TYPE>;
+    using raw = raw_form<TYPE>;
+    static constexpr bool RAGGED = f::VALUES < 128; /* a segment may lack blocks */
+    const vv_planes &x;
+    const rows_in_hand<SHAPE::TN> &rows;
+    tile_memory<TYPE, SHAPE> &memory;
+    unsigned width;
+
+    VV_DEVICE void begin(const place &at) const {
+        unsigned i = threadIdx.x;
+        if (i < SHAPE::TM) {
+            memory.row[i] = row_of_slot(at, i);
+        } else {
+            memory.x[i - SHAPE::TM] =
+                (f::SUPER ? x.coarse_q : x.fine_q) + (size_t)rows.x(i - SHAPE::TM) * width;
+        }
     }
-    VV_UNROLL
-    for (unsigned j = 0; j < 4; j++) {
-        unsigned a[WM][4], b[NT][2];
-        uint32_t first[WM][2], second[WM][2];
+    /* Of each of the rows `from` [ROWS], `all` pieces of `bytes` from byte `first` on; those at
+     * `end` or beyond it become 0 (`ragged`: it may be within them). */
+    template <int bytes, unsigned all, unsigned ROWS, bool ragged, bool NEAR, typename ROW>
+    VV_DEVICE void copy(ROW const *from, unsigned count, unsigned first, unsigned end, uint8_t *to,
+                        unsigned stride) const {
+        constexpr unsigned lanes = lanes_of<all>, step = SHAPE::THREADS / lanes;
+        unsigned r = threadIdx.x / lanes, piece = threadIdx.x % lanes * bytes;
         VV_UNROLL
-        for (unsigned m = 0; m < WM; m++) {
-            load_codes(weight + UNIT_ROWS * m, j, a[m]);
+        for (unsigned i = 0; i < (ROWS + step - 1) / step; i++) {
+            if (r + i * step >= (SHAPE::SKIPS || ROWS % step ? count : ROWS)) {
+                break;
+            }
+            const uint8_t *row = reinterpret_cast<const uint8_t *>(from[r + i * step]);
             VV_UNROLL
-            for (unsigned i = 0; i < 2; i++) {
-                const uint32_t *side = weight[UNIT_ROWS * m + 8 * i + g].side;
-                first[m][i] = side[j];
-                second[m][i] = side[4 + j];
+            for (unsigned k = 0; k < all / lanes; k++) {
+                unsigned at = piece + k * lanes * bytes;
+                unsigned left = first + at < end ? end - first - at : 0;
+                int real = !ragged || left >= bytes ? bytes : (int)left;
+                vv_copy_async<bytes, NEAR>(to + (r + i * step) * stride + at,
+                                           row + (ragged && !left ? 0 : first + at), real);
             }
         }
-        VV_UNROLL
-        for (unsigned n = 0; n < NT; n += 2) {
-            if (n < tiles) {
-                unsigned two[2][2];
-                load_two(x + UNIT_COLUMNS * n, j, two);
-                for (unsigned i = 0; i < 4; i++) {
-                    b[n + i / 2][i % 2] = two[i / 2][i % 2];
-                }
-            }
+    }
+    VV_DEVICE void codes(unsigned chunk, uint8_t *to, unsigned stride) const {
+        constexpr int bytes = raw::CODE_COPY;
+        copy<bytes, raw::CODES / bytes, SHAPE::TM, RAGGED, false>(
+            memory.row, SHAPE::TM, chunk * raw::CODES, width / f::VALUES * vv_split<TYPE>::CODES,
+            to, stride);
+    }
+    /* The bytes of the chunk that begins with a segment, if one does. */
+    VV_DEVICE void weights(unsigned segment) const {
+        constexpr int bytes = raw::HEAD_COPY;
+        unsigned chunk = segment / raw::PARTS, blocks = width / f::VALUES;
+        if (segment % raw::PARTS != 0) {
+            return;
         }
+        if (!raw::DIRECT) {
+            codes(chunk, memory.s.codes[chunk % 2][0], raw::CODE_STRIDE);
+        }
+        unsigned heads = blocks * vv_split<TYPE>::CODES;
+        copy<bytes, raw::HEAD_STRIDE / bytes, SHAPE::TM, RAGGED, false>(
+            memory.row, SHAPE::TM, heads + chunk * raw::HEADS / 4 * 4,
+            heads + blocks * vv_split<TYPE>::HEADER, memory.s.heads[chunk % 2][0],
+            raw::HEAD_STRIDE);
+    }
+    /* Other blocks read the same rows: they go through the first cache. */
+    VV_DEVICE void activations(unsigned segment) const {
+        copy<16, 8, SHAPE::TN, true, true>(memory.x, rows.count, 128 * segment, width,
+                                           memory.s.x[segment % 2][0], CODE_STRIDE);
+        if (raw::DIRECT) {
+            codes(segment, memory.s.w[segment % 2].code[0][0], CODE_STRIDE);
+        }
+    }
+    /* What is beside the activations: `units` words a segment, of which a row has `all`. */
+    template <unsigned units>
+    VV_DEVICE void side(unsigned segment, const void *from, unsigned all, void *to) const {
+        constexpr int bytes = 4 * units;
+        unsigned r = threadIdx.x / 2, k = units * segment;
+        if (threadIdx.x % 2 != (units == 1) || r >= rows.count) {
+            return;
+        }
+        const float *at = static_cast<const float *>(from) + (size_t)rows.x(r) * all;
+        float *there = static_cast<float *>(to) + r * units;
+        if (all % units == 0) {
+            vv_copy_async<bytes>(there, at + k);
+            return;
+        }
+        for (unsigned i = 0; i < units; i++) {
+            vv_copy_async<4>(there + i, at + (k + i < all ? k + i : 0), k + i < all ? 4 : 0);
+        }
+    }
+    VV_DEVICE void sides(unsigned segment) const {
+        if (f::SUPER) {
+            side<1>(segment, x.coarse_scale, (width + 127) / 128, memory.s.scale[segment % 3]);
+        } else {
+            side<4>(segment, x.fine_scale, width / 32, memory.s.scale[segment % 3]);
+        }
+        if (f::OFFSET) {
+            side<4>(segment, f::SUPER ? x.coarse_sum16 : x.fine_sum16, width / 32,
+                    memory.s.sum16[segment % 3]);
+        }
+    }
+};
+
+/* ---- decoding ---- */
+
+template <int TYPE, class SHAPE>
+static __device__ __forceinline__ void tile_decode(tile_memory<TYPE, SHAPE> &memory,
+                                                   unsigned segment, unsigned columns) {
+    using f = vv_codes::of<TYPE>;
+    using raw = raw_form<TYPE>;
+    unsigned r = threadIdx.x / 2, half = threadIdx.x % 2, chunk = segment / raw::PARTS;
+    auto &to = memory.s.w[segment % 2];
+    const uint8_t *codes = raw::DIRECT ? nullptr : memory.s.codes[chunk % 2][r];
+    const uint8_t *heads = memory.s.heads[chunk % 2][r] + chunk * raw::HEADS % 4;
+    VV_UNROLL
+    for (unsigned i = 0; i < 2; i++) {
+        unsigned j = 2 * half + i;
+        decode_group<TYPE>(codes, heads, segment % raw::PARTS, j, to.code[0][r],
+                           to.code[planes_of<TYPE> - 1][r], to.side[r]);
+    }
+    if (f::OFFSET && r < columns) {
+        const uint2 sums = reinterpret_cast<const uint2 *>(&memory.s.sum16[segment % 3][r])[half];
+        reinterpret_cast<uint2 *>(&memory.s.sum[segment % 2][r])[half] =
+            make_uint2(sum_word<TYPE>(sums.x), sum_word<TYPE>(sums.y));
+    }
+}
+
+/* ---- the block ---- */
+
+/* A decoded segment: adds to `total`. `tiles`: how many of the warp's tiles of columns there are.
+ */
+template <int TYPE, class SHAPE>
+static __device__ __forceinline__ void
+tile_segment(const tile_memory<TYPE, SHAPE> &memory, unsigned segment, unsigned first_row,
+             unsigned first_column, unsigned tiles, float (&total)[SHAPE::WM][SHAPE::NT][4]) {
+    const auto &w = memory.s.w[segment % 2];
+    const auto &s = memory.s;
+    column_tile<TYPE> c[SHAPE::NT];
+    VV_UNROLL
+    for (unsigned m = 0; m < SHAPE::WM; m++) {
+        unsigned row = first_row + UNIT_ROWS * m;
+        row_tile<TYPE> r;
+        r.load(w.code[0][row], w.code[planes_of<TYPE> - 1][row], w.side + row);
         VV_UNROLL
-        for (unsigned n = 0; n < NT; n++) {
-            if (n >= tiles) {
+        for (unsigned n = 0; n < SHAPE::NT; n++) {
+            if (SHAPE::SKIPS && n >= tiles) {
                 continue;
             }
-            columns c = columns_of<TYPE>(x + UNIT_COLUMNS * n, j);
-            VV_UNROLL
-            for (unsigned m = 0; m < WM; m++) {
-                add_group<TYPE>(a[m], b[n], first[m], second[m], c, r[m][n]);
+            if (m == 0) {
+                unsigned column = first_column + UNIT_COLUMNS * n;
+                c[n].load(s.x[segment % 2][column], s.scale[segment % 3][column],
+                          s.sum[segment % 2] + (vv_codes::of<TYPE>::OFFSET ? column : 0));
             }
-        }
-    }
-    VV_UNROLL
-    for (unsigned n = 0; n < NT; n++) {
-        if (n >= tiles) {
-            continue;
-        }
-        VV_UNROLL
-        for (unsigned m = 0; m < WM; m++) {
-            end_segment<TYPE>(weight + UNIT_ROWS * m, x + UNIT_COLUMNS * n, r[m][n]);
-            VV_UNROLL
-            for (unsigned i = 0; i < 4; i++) {
-                total[m][n][i] += r[m][n].s[i];
-            }
+            multiply_tile<TYPE>(r, c[n], total[m][n]);
         }
     }
 }
 
 /* The block's products for the rows in hand, and their end. */
-template <int TYPE, unsigned TN>
+template <int TYPE, class SHAPE>
 static __device__ __forceinline__ void tile_rows(const vv_product_job &job, const place &at,
-                                                 const rows_in_hand<TN> &rows,
-                                                 tile_memory<TN> &memory) {
-    using shape = tile_shape<TN>;
-    constexpr unsigned WM = shape::WM, NT = shape::NT;
-    unsigned warp = threadIdx.x / 32, thread = threadIdx.x;
-    unsigned first_row = warp % shape::ROWS_OF_WARPS * WM * UNIT_ROWS;
-    unsigned first_column = warp / shape::ROWS_OF_WARPS * NT * UNIT_COLUMNS;
+                                                 const rows_in_hand<SHAPE::TN> &rows,
+                                                 tile_memory<TYPE, SHAPE> &memory) {
+    constexpr unsigned WM = SHAPE::WM, NT = SHAPE::NT, stride = SHAPE::TM + 1;
+    unsigned warp = threadIdx.x / 32;
+    unsigned first_row = warp % SHAPE::WARPS_DOWN * WM * UNIT_ROWS;
+    unsigned first_column = warp / SHAPE::WARPS_DOWN * NT * UNIT_COLUMNS;
     bool here = first_column < rows.count && first_row < at.used;
     unsigned columns_left = here ? rows.count - first_column : 0;
     unsigned tiles = (columns_left + UNIT_COLUMNS - 1) / UNIT_COLUMNS;
-    unit<TYPE> u = {row_of_slot(at, thread / 2), (unsigned)job.x.width, thread % 2};
     float total[WM][NT][4] = {};
-    auto copy = [&](unsigned segment) {
-        copy_segment<TYPE>(job.x, segment, memory.stage[segment % 2].x, rows.count, thread, THREADS,
-                           [&](unsigned r) { return rows.x(r); });
-    };
-    auto stage = [&](unsigned segment) {
-        if (thread / 2 < at.used) {
-            u.stage(segment, memory.stage[segment % 2].weight[thread / 2]);
-        }
-    };
-    u.template fetch<false>(1);
-    u.template fetch<false>(2);
-    copy(0);
-    stage(0);
+    tile_copies<TYPE, SHAPE> copy = {job.x, rows, memory, (unsigned)job.x.width};
+    copy.begin(at);
+    __syncthreads();
+    for (unsigned segment = 0; segment < 2 && segment < at.segments; segment++) {
+        copy.weights(segment);
+        copy.sides(segment);
+    }
+    copy.activations(0);
+    vv_copy_commit();
+    vv_copy_wait<0>();
+    __syncthreads();
+    tile_decode<TYPE, SHAPE>(memory, 0, rows.count);
+    VV_UNROLL_BY(1)
     for (unsigned segment = 0; segment < at.segments; segment++) {
         vv_copy_wait<0>();
         __syncthreads();
-        bool more = segment + 1 < at.segments;
-        u.template fetch<true>(segment + 1);
-        u.template fetch<false>(segment + 3);
-        if (more) {
-            copy(segment + 1);
+        if (segment + 1 < at.segments) {
+            copy.activations(segment + 1);
+            if (segment + 2 < at.segments) {
+                copy.weights(segment + 2);
+                copy.sides(segment + 2);
+            }
+            vv_copy_commit();
+            tile_decode<TYPE, SHAPE>(memory, segment + 1, rows.count);
         }
-        tile_segment<TYPE, TN>(memory.stage[segment % 2], first_row, first_column, tiles, total);
-        if (more) {
-            stage(segment + 1);
+        if (here) {
+            tile_segment<TYPE, SHAPE>(memory, segment, first_row, first_column, tiles, total);
         }
     }
     __syncthreads();
@@ -137,11 +266,11 @@ static __device__ __forceinline__ void tile_rows(const vv_product_job &job, cons
         unsigned m = i / (NT * 4), n = i / 4 % NT, e = i % 4;
         unsigned slot = first_row + UNIT_ROWS * m + g + 8 * (e / 2);
         unsigned r = first_column + UNIT_COLUMNS * n + 2 * t + e % 2;
-        memory.total[r * TILE_STRIDE + slot] = total[m][n][e];
+        memory.total[r * stride + slot] = total[m][n][e];
     }
     __syncthreads();
-    finish<TN>(job, at, rows,
-               [&](unsigned slot, unsigned r) { return memory.total[r * TILE_STRIDE + slot]; });
+    finish<SHAPE::TN>(job, at, rows,
+                      [&](unsigned slot, unsigned r) { return memory.total[r * stride + slot]; });
 }
 
 } // namespace vv_products

@@ -19,14 +19,16 @@ unsigned least(size_t a, size_t b) {
 }
 
 /* Slice after slice of a weight, from a row of each on. */
-void point_at(vv_product_part *part, int k, const vv_weight *weight, size_t first_row) {
+void point_at(vv_product_part *part, int k, const vv_weight *weight, size_t first_row,
+              const vv_launch *on) {
     vv_product_part p = {};
-    vv_cuda_part(&p, weight);
+    vv_cuda_part(&p, weight, on->step);
     part->data[k] = p.data[0] + first_row * p.row_bytes;
     part->scale[k] = weight->scale;
     part->slice_bytes[k] = p.slice_bytes[0];
     part->row_bytes = p.row_bytes;
     part->type = weight->type;
+    part->step = on->step;
 }
 
 /* ---- up ---- */
@@ -40,6 +42,7 @@ vv_product_job up_job(const struct vv_expert_up *a) {
     job.begin = a->begin;
     job.pair = a->pair;
     job.used = (unsigned)a->used;
+    job.slices = (unsigned)a->gate->slices;
     job.slices_most = least(a->gate->slices, rows * a->used);
     job.rows_most = (unsigned)rows;
     job.limit = a->limit;
@@ -63,8 +66,8 @@ template <vv_product_way WAY> int launch_up(const void *args, const vv_launch *o
     job.part[0].matrices = 2;
     job.part[0].end = VV_END_SWIGLU;
     job.part[0].to = a->h;
-    point_at(&job.part[0], 1, a->up, a->up_row);
-    point_at(&job.part[0], 0, a->gate, 0);
+    point_at(&job.part[0], 1, a->up, a->up_row, on);
+    point_at(&job.part[0], 0, a->gate, 0, on);
     return vv_cuda_products(&job, on);
 }
 
@@ -92,10 +95,10 @@ int launch_up_apart(const void *args, const vv_launch *on) {
     vv_product_job job = up_job(a);
     job.part[0].end = VV_END_STORE;
     job.part[0].to = gate;
-    point_at(&job.part[0], 0, a->gate, 0);
+    point_at(&job.part[0], 0, a->gate, 0, on);
     int code = vv_cuda_products(&job, on);
     job.part[0].to = up;
-    point_at(&job.part[0], 0, a->up, a->up_row);
+    point_at(&job.part[0], 0, a->up, a->up_row, on);
     code = code == VV_OK ? vv_cuda_products(&job, on) : code;
     return code == VV_OK
                ? vv_start_early(join, vv_blocks(n, THREADS), THREADS, 0, on->stream, *a,
@@ -116,7 +119,9 @@ template <vv_product_way WAY> int launch_down(const void *args, const vv_launch 
     job.begin = a->begin;
     job.pair = a->pair;
     job.used = 1; /* a pair has a row of its own */
+    job.slices = (unsigned)a->down->slices;
     job.slices_most = least(a->down->slices, pairs);
+    job.known_before = true; /* up's kernel knew it */
     job.rows_most = (unsigned)vv_rows(a->rows);
     job.parts = 1;
     job.part[0].outputs = (unsigned)a->width;
@@ -124,7 +129,7 @@ template <vv_product_way WAY> int launch_down(const void *args, const vv_launch 
     job.part[0].end = VV_END_STORE;
     job.part[0].to = a->y;
     job.part[0].to_row = a->width;
-    point_at(&job.part[0], 0, a->down, 0);
+    point_at(&job.part[0], 0, a->down, 0, on);
     return vv_cuda_products(&job, on);
 }
 
@@ -166,18 +171,20 @@ int launch_sum(const void *args, const vv_launch *on) {
 }
 
 /* Ways other than the rule's, each for the numbers of rows where it may be the best. */
-template <vv_product_way WAY> bool fits_rows(size_t rows, const vv_planes &x) {
-    size_t least = WAY == VV_ONE_BY_ONE || WAY == VV_A_FEW ? 1 : 2;
-    size_t most = WAY == VV_ONE_BY_ONE ? 8 : SIZE_MAX;
-    return rows >= least && rows <= most && !x.float_only && vv_cuda_way_fits(WAY, x.width);
+template <vv_product_way WAY>
+bool fits_rows(size_t rows, const vv_planes &x, const vv_weight *weight, unsigned matrices) {
+    size_t least = WAY == VV_ONE_BY_ONE ? 1 : 2;
+    size_t most = WAY == VV_ONE_BY_ONE || WAY == VV_BY_FOUR ? 8 : SIZE_MAX;
+    return rows >= least && rows <= most && !x.float_only &&
+           vv_cuda_way_fits(WAY, x.width, weight->row_bytes, matrices);
 }
 template <vv_product_way WAY> bool fits_up(const void *args) {
     auto a = static_cast<const struct vv_expert_up *>(args);
-    return fits_together(args) && fits_rows<WAY>(vv_rows(a->rows), a->u);
+    return fits_together(args) && fits_rows<WAY>(vv_rows(a->rows), a->u, a->gate, 2);
 }
 template <vv_product_way WAY> bool fits_down(const void *args) {
     auto a = static_cast<const struct vv_expert_down *>(args);
-    return fits_rows<WAY>(vv_rows(a->rows), a->h);
+    return fits_rows<WAY>(vv_rows(a->rows), a->h, a->down, 1);
 }
 
 #define VV_WAY(operation, name, way)                                                               \
@@ -186,8 +193,9 @@ template <vv_product_way WAY> bool fits_down(const void *args) {
             &vv_layout_split, nullptr, launch_##operation<way>, nullptr                            \
     }
 #define VV_WAYS(operation)                                                                         \
-    VV_WAY(operation, "one", VV_ONE_BY_ONE), VV_WAY(operation, "few", VV_A_FEW),                   \
-        VV_WAY(operation, "tile_32", VV_TILES_OF_32), VV_WAY(operation, "tile_64", VV_TILES_OF_64)
+    VV_WAY(operation, "one", VV_ONE_BY_ONE), VV_WAY(operation, "four", VV_BY_FOUR),                \
+        VV_WAY(operation, "eight", VV_BY_EIGHT), VV_WAY(operation, "tile_64", VV_TILES_OF_64),     \
+        VV_WAY(operation, "tile_128", VV_TILES_OF_128)
 
 const vv_variant up_variants[] = {
     VV_WAYS(up),

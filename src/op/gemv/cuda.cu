@@ -8,18 +8,51 @@ VV_C_END
 
 namespace {
 
-template <vv_product_way WAY> int launch(const void *args, const vv_launch *on) {
-    auto a = static_cast<const struct vv_gemv *>(args);
+/* A weight's product as a part of a job that has its activations. */
+void add(vv_product_job *job, const struct vv_gemv *a, uint32_t step) {
+    vv_product_part *part = &job->part[job->parts++];
+    vv_cuda_part(part, a->weight, step);
+    part->end = VV_END_STORE;
+    part->to = a->y;
+    part->to_row = a->y_row;
+}
+
+vv_product_job job_of(const struct vv_gemv *a, vv_product_way way) {
     vv_product_job job = {};
-    job.way = WAY;
+    job.way = way;
     job.x = a->x;
     job.rows = (unsigned)vv_rows(a->rows);
-    job.parts = 1;
-    vv_cuda_part(&job.part[0], a->weight);
-    job.part[0].end = VV_END_STORE;
-    job.part[0].to = a->y;
-    job.part[0].to_row = a->y_row;
+    return job;
+}
+
+template <vv_product_way WAY> int launch(const void *args, const vv_launch *on) {
+    auto a = static_cast<const struct vv_gemv *>(args);
+    vv_product_job job = job_of(a, WAY);
+    add(&job, a, on->step);
     return vv_cuda_products(&job, on);
+}
+
+/* Those of the same activations are multiplied together. */
+int launch_all(const vv_launched_step *steps, size_t count, const vv_launch *on) {
+    bool done[VV_TOGETHER_MAX] = {};
+    int code = VV_OK;
+    for (size_t i = 0; i < count && code == VV_OK; i++) {
+        if (done[i]) {
+            continue;
+        }
+        auto a = static_cast<const struct vv_gemv *>(steps[i].args);
+        vv_product_job job = job_of(a, VV_BY_RULE);
+        for (size_t j = i; j < count; j++) {
+            auto other = static_cast<const struct vv_gemv *>(steps[j].args);
+            if (!done[j] && memcmp(&other->x, &a->x, sizeof a->x) == 0 &&
+                vv_rows(other->rows) == job.rows && job.parts < VV_PARTS_MAX) {
+                add(&job, other, steps[j].step);
+                done[j] = true;
+            }
+        }
+        code = vv_cuda_products(&job, on);
+    }
+    return code;
 }
 
 /* Ways other than the rule's, each for the numbers of rows where it may be the best. */
@@ -30,32 +63,39 @@ template <vv_product_way WAY> bool fits(const void *args) {
     case VV_ONE_BY_ONE:
         most = 8;
         break;
-    case VV_A_FEW:
-        most = 16;
+    case VV_BY_FOUR:
+        least = 2;
+        most = 8;
         break;
-    case VV_TILES_OF_32:
+    case VV_BY_EIGHT:
+        least = 4;
+        most = 64;
+        break;
+    case VV_TILES_OF_64:
         least = 4;
         break;
     default:
         least = 9;
         break;
     }
-    if (WAY == VV_TILES_OF_64 && vv_is_float_type(a->weight->type)) {
+    if (WAY == VV_TILES_OF_128 && vv_is_float_type(a->weight->type)) {
         return false; /* floats have one tile */
     }
-    return rows >= least && rows <= most && !a->x.float_only && vv_cuda_way_fits(WAY, a->x.width);
+    return rows >= least && rows <= most && !a->x.float_only &&
+           vv_cuda_way_fits(WAY, a->x.width, a->weight->row_bytes, 1);
 }
 
 #define VV_GEMV(name, way)                                                                         \
-    { name, VV_CUDA_ANY, true, fits<way>, &vv_layout_split, nullptr, launch<way>, nullptr }
+    { name, VV_CUDA_ANY, true, fits<way>, &vv_layout_split, nullptr, launch<way>, nullptr, nullptr }
 
 const vv_variant variants[] = {
     VV_GEMV("gemv/cuda_one", VV_ONE_BY_ONE),
-    VV_GEMV("gemv/cuda_few", VV_A_FEW),
-    VV_GEMV("gemv/cuda_tile_32", VV_TILES_OF_32),
+    VV_GEMV("gemv/cuda_four", VV_BY_FOUR),
+    VV_GEMV("gemv/cuda_eight", VV_BY_EIGHT),
     VV_GEMV("gemv/cuda_tile_64", VV_TILES_OF_64),
+    VV_GEMV("gemv/cuda_tile_128", VV_TILES_OF_128),
     {"gemv/cuda", VV_CUDA_ANY, true, nullptr, &vv_layout_split, nullptr, launch<VV_BY_RULE>,
-     nullptr},
+     nullptr, launch_all},
     {},
 };
 

@@ -65,8 +65,10 @@ int launch_norm(const void *args, const vv_launch *on) {
 
 /* ---- down ---- */
 
-void part_of(vv_product_part *part, const vv_weight *weight, vv_product_end end, float *to) {
-    vv_cuda_part(part, weight);
+void add(vv_product_job *job, const vv_weight *weight, vv_product_end end, float *to,
+         uint32_t step) {
+    vv_product_part *part = &job->part[job->parts++];
+    vv_cuda_part(part, weight, step);
     part->end = end;
     part->to = to;
     part->to_row = weight->rows;
@@ -78,18 +80,11 @@ int launch_down(const void *args, const vv_launch *on) {
     job.x = a->h;
     job.rows = (unsigned)vv_rows(a->rows);
     job.streams = (unsigned)a->streams;
-    job.parts = 1;
-    part_of(&job.part[0], a->down, VV_END_SILU, a->a);
+    add(&job, a->down, VV_END_SILU, a->a, on->step);
     if (a->inject) {
-        part_of(&job.part[1], a->inject, VV_END_GAMMA, a->gamma);
-        job.parts = vv_is_float_type(a->inject->type) ? 2 : 1;
+        add(&job, a->inject, VV_END_GAMMA, a->gamma, on->step);
     }
-    int code = vv_cuda_products(&job, on);
-    if (code == VV_OK && a->inject && job.parts == 1) {
-        job.part[0] = job.part[1];
-        code = vv_cuda_products(&job, on);
-    }
-    return code;
+    return vv_cuda_products(&job, on);
 }
 
 /* ---- up ---- */
@@ -105,8 +100,7 @@ int launch_up(const void *args, const vv_launch *on) {
     job.rows = (unsigned)vv_rows(a->rows);
     job.streams = (unsigned)a->streams;
     job.with = a->h;
-    job.parts = 1;
-    part_of(&job.part[0], a->up, VV_END_GATED_MEAN, a->u);
+    add(&job, a->up, VV_END_GATED_MEAN, a->u, on->step);
     job.part[0].outputs = (unsigned)a->width;
     job.part[0].matrices = (unsigned)a->streams;
     job.part[0].matrix_rows = (unsigned)a->width;
