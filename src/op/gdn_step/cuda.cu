@@ -32,6 +32,7 @@ task task_of(const struct vv_gdn_step &a, const vv_launch *on) {
             w->sequences,
             together(a),
             a.kernel == 4 && aligned(a.conv, 16),
+            (float)(1 / sqrt((double)a.key_dim)),
             vv_trouble_of(on)};
 }
 
@@ -93,11 +94,11 @@ int launch(const void *args, const vv_launch *on) {
     task t = task_of(a, on);
     if (few(a)) {
         unsigned heads = (unsigned)((size_t)t.sequences * a.value_heads);
-        return vv_pairs() && 2 * heads <= on->processors
-                   ? vv_start_early(few_rows_in_pairs, 2 * heads, FEW_THREADS, sizeof(few_shared),
-                                    on->stream, t)
-                   : vv_start_early(few_rows, heads, FEW_THREADS, sizeof(few_shared), on->stream,
-                                    t);
+        if (!vv_pairs() || 2 * heads > on->processors) {
+            return vv_start_early(few_rows, heads, FEW_THREADS, sizeof(few_shared), on->stream, t);
+        }
+        return vv_start_early(t.rows == 1 ? few_rows_in_pairs<1> : few_rows_in_pairs<FEW_ROWS>,
+                              2 * heads, FEW_THREADS, sizeof(few_shared), on->stream, t);
     }
     return a.key_dim <= VV_SEGMENT ? launch_many<2, 1>(t, on) : launch_many<2, 2>(t, on);
 }
