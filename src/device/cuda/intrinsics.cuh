@@ -220,6 +220,44 @@ template <int left> VV_DEVICE void vv_copy_wait() {
 #endif
 }
 
+/*
+ * Copies of many bytes by one instruction, where the GPU has it: one thread prepares an arrival in
+ * shared memory for so many bytes; after that it, or threads of its warp, start the copies, whose
+ * addresses and sizes are multiples of 16; every thread may wait for it once a barrier lies
+ * between. An arrival serves once.
+ */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#define VV_BULK_COPIES 1
+#else
+#define VV_BULK_COPIES 0
+#endif
+#if VV_BULK_COPIES
+VV_DEVICE void vv_bulk_prepare(unsigned long long *arrival, unsigned bytes) {
+    unsigned at = vv_shared_address(arrival);
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(at) : "memory");
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at), "r"(bytes)
+                 : "memory");
+}
+VV_DEVICE void vv_bulk_copy(void *shared, const void *global, unsigned bytes,
+                            unsigned long long *arrival) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], "
+                 "%2, [%3];" ::"r"(vv_shared_address(shared)),
+                 "l"(__cvta_generic_to_global(global)), "r"(bytes), "r"(vv_shared_address(arrival))
+                 : "memory");
+}
+VV_DEVICE void vv_bulk_wait(unsigned long long *arrival) {
+    unsigned at = vv_shared_address(arrival), done = 0;
+    while (!done) {
+        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0; "
+                     "selp.u32 %0, 1, 0, p; }"
+                     : "=r"(done)
+                     : "r"(at)
+                     : "memory");
+    }
+}
+#endif
+
 /* Asks for the line at `at` of global memory to be brought into the first cache (NEAR) or into the
  * second. */
 template <bool NEAR> VV_DEVICE void vv_prefetch(const void *at) {

@@ -6,9 +6,10 @@ namespace vv_products {
 __global__ void __launch_bounds__(THREADS, 2)
     plain(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
     auto &memory = *vv_dynamic_shared<plain_memory>();
-    run_block<PLAIN>(job, grid, nullptr, [&](const place &at, const rows_in_hand<PLAIN> &rows) {
-        plain_rows(job, at, rows, memory);
-    });
+    run_block<PLAIN, false>(job, grid, nullptr,
+                            [&](const place &at, const rows_in_hand<PLAIN> &rows) {
+                                plain_rows(job, at, rows, memory);
+                            });
 }
 static int start_plain(const vv_product_job &job, const grid_of_job &grid, dim3 blocks, unsigned,
                        size_t, void *stream) {
@@ -43,11 +44,6 @@ struct plan {
 static size_t all_slots(const vv_product_job &job, const vv_product_part &p) {
     return (size_t)p.outputs * p.matrices * (job.active ? job.slices_most : 1);
 }
-/* Of `slots` rows as many as whole outputs take. */
-static unsigned whole_outputs(const vv_product_part &p, unsigned slots) {
-    return slots / p.matrices * p.matrices;
-}
-
 /* Shared memory of a block that holds `slots` weight rows, for `row_tile` rows of activations. */
 static size_t held_bytes(const vv_product_part &p, unsigned slots) {
     return (size_t)slots * held_pitch(p.row_bytes);
@@ -75,7 +71,7 @@ static unsigned slots_shift(const vv_product_job &job, const vv_product_part &p,
     constexpr unsigned most = 6;
     unsigned shift = most, least = power_above(p.matrices);
     while (shift > least) {
-        unsigned slots = whole_outputs(p, 1u << shift);
+        unsigned slots = 1u << shift;
         size_t shared = held_bytes(p, slots) + sum_bytes(segments_of(job), slots, row_tile);
         if (shared <= shared_most && all_slots(job, p) / slots >= blocks_least * on->processors) {
             break;
@@ -98,18 +94,17 @@ static void plan_part(const vv_product_job &job, unsigned i, const vv_launch *on
     if (!by_tiles(to.how)) {
         unsigned segments = segments_of(job), lanes = floats ? VV_LANES : 1;
         shift = slots_shift(job, p, to.rows, on);
-        slots = whole_outputs(p, 1u << shift);
+        slots = 1u << shift;
         unsigned held = to.decoded ? 0 : (unsigned)held_bytes(p, slots);
         to.grid.held = held > to.grid.held ? held : to.grid.held;
         size_t sums = sum_bytes(segments, slots, to.rows);
         to.sums = sums > to.sums ? sums : to.sums;
         unsigned threads = threads_for((segments << shift) * lanes);
         to.threads = threads > to.threads ? threads : to.threads;
-    } else {
-        slots = whole_outputs(p, slots);
     }
-    to.blocks += vv_blocks(p.outputs, slots / p.matrices);
-    to.grid.part[i] = {slots, shift, to.blocks};
+    unsigned outputs = slots / p.matrices;
+    to.blocks += vv_blocks(p.outputs, outputs);
+    to.grid.part[i] = {outputs, shift, to.blocks};
 }
 
 static bool fits(const vv_product_job &job, vv_product_way way) {

@@ -25,9 +25,11 @@ typedef int start(const vv_product_job &job, const grid_of_job &grid, dim3 block
     EACH(Q5_K)                                                                                     \
     EACH(Q6_K)                                                                                     \
     EACH(IQ4_XS)                                                                                   \
-    EACH(Q1_0) EACH(TQ1_0) EACH(TQ2_0) EACH(IQ2_XXS) EACH(IQ2_XS) EACH(IQ2_S) EACH(IQ3_XXS)        \
-        EACH(IQ3_S) EACH(IQ1_S) EACH(IQ1_M) EACH(Q4_0) EACH(Q4_1) EACH(Q5_0) EACH(Q5_1) EACH(Q8_0) \
-            EACH(IQ4_NL) EACH(MXFP4) EACH(NVFP4) EACH(Q2_0) EACH(Q2_0_128)
+    EACH(Q1_0)                                                                                     \
+    EACH(TQ1_0)                                                                                    \
+    EACH(TQ2_0) EACH(IQ2_XXS) EACH(IQ2_XS) EACH(IQ2_S) EACH(IQ3_XXS) EACH(IQ3_S) EACH(IQ1_S)       \
+        EACH(IQ1_M) EACH(Q4_0) EACH(Q4_1) EACH(Q5_0) EACH(Q5_1) EACH(Q8_0) EACH(IQ4_NL)            \
+            EACH(MXFP4) EACH(NVFP4) EACH(Q2_0) EACH(Q2_0_128)
 
 /* ---- few rows: parts of any formats in one launch ---- */
 
@@ -37,7 +39,7 @@ __global__ void __launch_bounds__(THREADS) rows_kernel(const __grid_constant__ v
                                                        const __grid_constant__ grid_of_job grid) {
     uint8_t *held = vv_dynamic_shared<uint8_t>();
     float *sum = reinterpret_cast<float *>(held + grid.held);
-    run_block<R>(job, grid, held, [&](const place &at, const rows_in_hand<R> &rows) {
+    run_block<R, true>(job, grid, held, [&](const place &at, const rows_in_hand<R> &rows) {
         switch (at.part->type) {
 #define VV_EACH(TYPE)                                                                              \
     case VV_TYPE_##TYPE:                                                                           \
@@ -62,7 +64,7 @@ template <int TYPE>
 __global__ void __launch_bounds__(THREADS)
     decoded(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
     float *sum = vv_dynamic_shared<float>();
-    run_block<1>(job, grid, nullptr, [&](const place &at, const rows_in_hand<1> &rows) {
+    run_block<1, false>(job, grid, nullptr, [&](const place &at, const rows_in_hand<1> &rows) {
         decoded_row<TYPE>(job, at, rows.x(0), sum);
         finish_sums<1>(job, at, rows, sum);
     });
@@ -73,7 +75,7 @@ __global__ void __launch_bounds__(SHAPE::THREADS, SHAPE::BLOCKS)
     tile(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
     constexpr unsigned TN = SHAPE::TN;
     auto &memory = *vv_dynamic_shared<tile_memory<TYPE, SHAPE>>();
-    run_block<TN>(job, grid, nullptr, [&](const place &at, const rows_in_hand<TN> &rows) {
+    run_block<TN, false>(job, grid, nullptr, [&](const place &at, const rows_in_hand<TN> &rows) {
         tile_rows<TYPE, SHAPE>(job, at, rows, memory);
     });
 }

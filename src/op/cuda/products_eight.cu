@@ -2,6 +2,6 @@
 #include "op/cuda/products.cuh"
 
 int vv_products::start_eight(const vv_product_job &job, const grid_of_job &grid, dim3 blocks,
-                           unsigned threads, size_t shared, void *stream) {
+                             unsigned threads, size_t shared, void *stream) {
     return vv_start_early(rows_kernel<EIGHT>, blocks, threads, shared, stream, job, grid);
 }

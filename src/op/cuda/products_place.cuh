@@ -15,9 +15,9 @@ constexpr unsigned THREADS = 256; /* of a block, at most */
  * active experts, its third tiles of rows where there are no experts. */
 struct grid_of_job {
     struct {
-        unsigned slots; /* weight rows of a block: those of whole outputs */
-        unsigned shift; /* a power of two that is not less, for what counts in such steps */
-        unsigned end;   /* blocks of this part and those before it */
+        unsigned outputs; /* of a block, which has as many times `matrices` weight rows: slots */
+        unsigned shift;   /* a power of two not below its slots, for what counts in such steps */
+        unsigned end;     /* blocks of this part and those before it */
     } part[VV_PARTS_MAX];
     unsigned held; /* bytes of shared memory for a block's weights */
 };
@@ -25,8 +25,8 @@ struct grid_of_job {
 struct place {
     const vv_product_part *part;
     unsigned shift;
-    unsigned used; /* slots of the block, up to the last output */
-    unsigned first_output;
+    unsigned first_output, outputs;
+    unsigned used;             /* slots of the block, up to the last output */
     unsigned segments, stride; /* stride: of a row's sums, odd */
     unsigned expert;           /* slice of the weights */
 };
@@ -64,12 +64,12 @@ static __device__ __forceinline__ place find_place(const vv_product_job &job,
         begin = grid.part[i++].end;
     }
     place at;
-    unsigned slots = grid.part[i].slots;
     at.part = &job.part[i];
     at.shift = grid.part[i].shift;
-    at.first_output = (blockIdx.x - begin) * (slots / at.part->matrices);
-    unsigned left = (at.part->outputs - at.first_output) * at.part->matrices;
-    at.used = slots < left ? slots : left;
+    at.first_output = (blockIdx.x - begin) * grid.part[i].outputs;
+    unsigned left = at.part->outputs - at.first_output;
+    at.outputs = grid.part[i].outputs < left ? grid.part[i].outputs : left;
+    at.used = at.outputs * at.part->matrices;
     at.segments = segments_of(job);
     at.stride = at.segments | 1;
     at.expert = 0;
@@ -92,10 +92,15 @@ static __device__ __forceinline__ bool find_expert(const vv_product_job &job, pl
 static __device__ __forceinline__ const uint8_t *row_of_slot(const place &at, unsigned slot) {
     const vv_product_part &p = *at.part;
     slot = slot < at.used ? slot : at.used - 1;
-    unsigned output = at.first_output + slot / p.matrices, matrix = slot % p.matrices;
+    unsigned nth = p.matrices == 1 ? slot : slot / p.matrices; /* divisions are slow */
+    unsigned output = at.first_output + nth, matrix = slot - nth * p.matrices;
     bool apart = matrix > 0 && p.matrix_rows == 0;
     size_t row = output + (apart ? 0 : (size_t)matrix * p.matrix_rows);
     return p.data[apart] + at.expert * p.slice_bytes[apart] + row * p.row_bytes;
+}
+
+static __device__ __forceinline__ unsigned x_row(const vv_product_job &job, unsigned row) {
+    return job.used == 1 ? row : row / job.used;
 }
 
 /* `list` [2][R] of shared memory; R = 1 doesn't need it. */
@@ -106,7 +111,7 @@ take_rows(const vv_product_job &job, unsigned first, unsigned end, unsigned *lis
     for (unsigned r = threadIdx.x; r < R; r += blockDim.x) {
         unsigned i = first + (r < rows.count ? r : 0);
         unsigned row = job.pair ? (unsigned)job.pair[i] : i;
-        list[r] = row / job.used;
+        list[r] = x_row(job, row);
         list[R + r] = row;
     }
     __syncthreads();
@@ -116,7 +121,7 @@ template <>
 __device__ __forceinline__ rows_in_hand<1> take_rows<1>(const vv_product_job &job, unsigned first,
                                                         unsigned, unsigned *) {
     unsigned row = job.pair ? (unsigned)job.pair[first] : first;
-    return {1, {row / job.used, row}};
+    return {1, {x_row(job, row), row}};
 }
 
 /* ---- weights that a block holds in shared memory ---- */
@@ -131,57 +136,81 @@ static __device__ __forceinline__ const uint8_t *held_row(const place &at, const
     return held + (slot < at.used ? slot : at.used - 1) * held_pitch(at.part->row_bytes);
 }
 
-/* Starts to copy the block's weight rows. */
-static __device__ __forceinline__ void start_to_hold(const place &at, uint8_t *held) {
-    unsigned sharers = blockDim.x / at.used, slot = threadIdx.x / sharers;
-    unsigned chunks = (unsigned)(at.part->row_bytes / 16);
-    if (slot < at.used) {
+/* Starts to copy the block's weight rows; `arrival`: when they have come. */
+static __device__ __forceinline__ void start_to_hold(const place &at, uint8_t *held,
+                                                     unsigned long long *arrival) {
+    unsigned bytes = (unsigned)at.part->row_bytes, pitch = held_pitch(bytes);
+    unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+#if VV_BULK_COPIES
+    if (warp == 0) {
+        if (lane == 0) {
+            vv_bulk_prepare(arrival, at.used * bytes);
+        }
+        __syncwarp();
+        for (unsigned slot = lane; slot < at.used; slot += 32) {
+            vv_bulk_copy(held + slot * pitch, row_of_slot(at, slot), bytes, arrival);
+        }
+    }
+#else
+    for (unsigned slot = warp; slot < at.used; slot += blockDim.x / 32) {
         const uint8_t *from = row_of_slot(at, slot);
-        uint8_t *to = held + slot * held_pitch(at.part->row_bytes);
-        for (unsigned c = threadIdx.x % sharers; c < chunks; c += sharers) {
-            vv_copy_async<16>(to + 16 * c, from + 16 * c);
+        for (unsigned b = 16 * lane; b < bytes; b += 16 * 32) {
+            vv_copy_async<16>(held + slot * pitch + b, from + b);
         }
     }
     vv_copy_commit();
+    (void)arrival;
+#endif
+}
+
+static __device__ __forceinline__ void wait_for_held(unsigned long long *arrival) {
+#if VV_BULK_COPIES
+    __syncthreads();
+    vv_bulk_wait(arrival);
+#else
+    vv_copy_wait<0>();
+    __syncthreads();
+    (void)arrival;
+#endif
 }
 
 /*
- * A block's place, with its weights in shared memory: they are asked for while the kernel in front
- * ends, unless that kernel's end tells whose they are. False: there is nothing to do.
+ * The block's expert, if it has one, and its weights in shared memory: they are asked for while the
+ * kernel in front ends, unless that kernel's end tells whose they are. False: there is nothing to
+ * do.
  */
-static __device__ __forceinline__ bool hold(const vv_product_job &job, place &at, uint8_t *held) {
-    bool early = !job.active || job.known_before, started = false;
-    if (early) {
-        vv_bring_next(); /* later of experts: the kernel behind may look at their routes */
-        if (find_expert(job, at)) {
-            start_to_hold(at, held);
-            started = true;
-        }
+static __device__ __forceinline__ bool hold(const vv_product_job &job, place &at, uint8_t *held,
+                                            unsigned long long *arrival) {
+    bool late = job.active && !job.known_before;
+    if (late) {
+        vv_wait_for_front(); /* before the next one is brought, which may look at the routes */
     }
-    vv_wait_for_front();
-    if (!early) {
-        vv_bring_next();
-        if (find_expert(job, at)) {
-            start_to_hold(at, held);
-            started = true;
-        }
+    vv_bring_next();
+    bool found = find_expert(job, at);
+    if (found) {
+        start_to_hold(at, held, arrival);
     }
-    vv_copy_wait<0>();
-    __syncthreads();
-    return started;
+    if (!late) {
+        vv_wait_for_front();
+    }
+    if (found) {
+        wait_for_held(arrival);
+    }
+    return found;
 }
 
 /*
  * What every kernel does: a block's rows, R at a time. `multiply(at, rows)` makes their products
- * whole. `held`: shared memory for the block's weights; NULL: they are read where they lie.
+ * whole. HOLDS: with the block's weights in the shared memory at `held`.
  */
-template <unsigned R, typename MULTIPLY>
+template <unsigned R, bool HOLDS, typename MULTIPLY>
 static __device__ __forceinline__ void run_block(const vv_product_job &job, const grid_of_job &grid,
                                                  uint8_t *held, MULTIPLY multiply) {
     __shared__ unsigned list[2 * R];
+    __shared__ unsigned long long arrival;
     place at = find_place(job, grid);
-    if (held) {
-        if (!hold(job, at, held)) {
+    if (HOLDS) {
+        if (!hold(job, at, held, &arrival)) {
             return;
         }
     } else {
@@ -243,9 +272,9 @@ template <unsigned R, typename TOTAL>
 static __device__ __forceinline__ void finish(const vv_product_job &job, const place &at,
                                               const rows_in_hand<R> &rows, TOTAL total) {
     const vv_product_part &p = *at.part;
-    unsigned outputs = at.used / p.matrices;
-    for (unsigned i = threadIdx.x; i < outputs * rows.count; i += blockDim.x) {
-        unsigned o = i % outputs, r = i / outputs, output = at.first_output + o;
+    for (unsigned i = threadIdx.x; i < at.outputs * rows.count; i += blockDim.x) {
+        unsigned r = rows.count == 1 ? 0 : i / at.outputs, o = i - r * at.outputs;
+        unsigned output = at.first_output + o;
         float y[VV_MATRICES_MAX]; /* by constant indices alone, so that it lies in registers */
         bool good = true;
         VV_UNROLL

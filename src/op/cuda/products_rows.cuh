@@ -73,8 +73,9 @@ static __device__ __forceinline__ float add_block(const vv_group &g, const activ
     return f::OFFSET ? fmaf(g.second * scale, (float)(a.sum[0] + a.sum[1]), s) : s;
 }
 
-/* A segment of a weight row and all rows in hand. */
-template <int TYPE, unsigned R>
+/* A segment of a weight row and all rows in hand. WHOLE: no row ends within a segment; then nothing
+ * hangs on conditions, and all that is fetched is fetched at once. */
+template <int TYPE, bool WHOLE, unsigned R>
 static __device__ __forceinline__ void
 multiply_segment(const uint8_t *weights, unsigned segment, const vv_planes &x,
                  const rows_in_hand<R> &rows, float (&s)[R]) {
@@ -86,7 +87,7 @@ multiply_segment(const uint8_t *weights, unsigned segment, const vv_planes &x,
     VV_UNROLL
     for (unsigned b = 0; b < 4; b++) {
         unsigned k = 4 * segment + b;
-        if (!f::SUPER && k >= groups) {
+        if (!WHOLE && k >= groups) {
             break;
         }
         vv_group g;
@@ -95,7 +96,7 @@ multiply_segment(const uint8_t *weights, unsigned segment, const vv_planes &x,
         second = g.second;
         VV_UNROLL
         for (unsigned r = 0; r < R; r++) {
-            if (r >= rows.count) {
+            if (R > 1 && r >= rows.count) {
                 break;
             }
             activations a;
@@ -117,21 +118,32 @@ multiply_segment(const uint8_t *weights, unsigned segment, const vv_planes &x,
 }
 
 /* All segments of the block's slots, whose weights are held. `sum` [slots][R][stride]. */
-template <int TYPE, unsigned R>
-static __device__ __forceinline__ void some_rows(const vv_product_job &job, const place &at,
-                                                 const rows_in_hand<R> &rows, const uint8_t *held,
-                                                 float *sum) {
+template <int TYPE, bool WHOLE, unsigned R>
+static __device__ __forceinline__ void multiply_held(const vv_product_job &job, const place &at,
+                                                     const rows_in_hand<R> &rows,
+                                                     const uint8_t *held, float *sum) {
     for (unsigned t = threadIdx.x; t < at.segments << at.shift; t += blockDim.x) {
         unsigned slot = t & ((1u << at.shift) - 1), segment = t >> at.shift;
         if (slot >= at.used) {
             continue;
         }
         float s[R] = {};
-        multiply_segment<TYPE>(held_row(at, held, slot), segment, job.x, rows, s);
+        multiply_segment<TYPE, WHOLE>(held_row(at, held, slot), segment, job.x, rows, s);
         VV_UNROLL
         for (unsigned r = 0; r < R; r++) {
             sum[(slot * R + r) * at.stride + segment] = s[r];
         }
+    }
+}
+
+template <int TYPE, unsigned R>
+static __device__ __forceinline__ void some_rows(const vv_product_job &job, const place &at,
+                                                 const rows_in_hand<R> &rows, const uint8_t *held,
+                                                 float *sum) {
+    if (vv_codes::of<TYPE>::SUPER || job.x.width % 128 == 0) {
+        multiply_held<TYPE, true>(job, at, rows, held, sum);
+    } else {
+        multiply_held<TYPE, false>(job, at, rows, held, sum);
     }
 }
 

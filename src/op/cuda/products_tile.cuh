@@ -20,8 +20,11 @@ template <unsigned TM_, unsigned TN_, unsigned WM_, unsigned NT_> struct tile_sh
     static constexpr unsigned THREADS = 32 * WARPS_DOWN * (TN / (UNIT_COLUMNS * NT));
     static constexpr unsigned BLOCKS = THREADS > 128 ? 1 : 3; /* of a processor, at least */
     static constexpr bool SKIPS = TN <= 64; /* tiles of columns that aren't there */
-    static_assert(THREADS == 2 * TM && THREADS == 2 * TN, "a thread decodes half a row's segment");
+    static_assert(THREADS == 2 * TM && THREADS == 2 * TN, "a thread has half a row of each");
 };
+
+/* Slots for what is beside activations: one is used, one decoded, one copied. */
+constexpr unsigned SIDES = 4;
 
 template <int TYPE, class SHAPE> struct tile_memory {
     using f = vv_codes::of<TYPE>;
@@ -34,8 +37,8 @@ template <int TYPE, class SHAPE> struct tile_memory {
         weights w[2];
         uint8_t x[2][SHAPE::TN][CODE_STRIDE];
         uint4 sum[2][f::OFFSET ? SHAPE::TN : 1]; /* as the multiplication takes them */
-        uint4 sum16[3][f::OFFSET ? SHAPE::TN : 1];
-        float scale[3][SHAPE::TN][f::SUPER ? 1 : 4];
+        uint4 sum16[SIDES][f::OFFSET ? SHAPE::TN : 1];
+        float scale[SIDES][SHAPE::TN][f::SUPER ? 1 : 4];
         uint8_t codes[2][raw::DIRECT ? 1 : SHAPE::TM][raw::CODE_STRIDE];
         uint8_t heads[2][SHAPE::TM][raw::HEAD_STRIDE];
     };
@@ -64,30 +67,39 @@ template <int TYPE, class SHAPE> struct tile_copies {
     using f = vv_codes::of<TYPE>;
     using raw = raw_form<TYPE>;
     static constexpr bool RAGGED = f::VALUES < 128; /* a segment may lack blocks */
-    const vv_planes &x;
     const rows_in_hand<SHAPE::TN> &rows;
     tile_memory<TYPE, SHAPE> &memory;
     unsigned width;
 
-    VV_DEVICE void begin(const place &at) const {
-        unsigned i = threadIdx.x;
+    const float *beside; /* the row whose scales or sums this thread copies */
+    bool sums;
+
+    VV_DEVICE tile_copies(const vv_product_job &job, const place &at,
+                          const rows_in_hand<SHAPE::TN> &in_hand, tile_memory<TYPE, SHAPE> &to)
+        : rows(in_hand), memory(to), width((unsigned)job.x.width), sums(threadIdx.x % 2) {
+        unsigned i = threadIdx.x, row = rows.x(i / 2);
+        const vv_planes &x = job.x;
         if (i < SHAPE::TM) {
             memory.row[i] = row_of_slot(at, i);
         } else {
             memory.x[i - SHAPE::TM] =
                 (f::SUPER ? x.coarse_q : x.fine_q) + (size_t)rows.x(i - SHAPE::TM) * width;
         }
+        const int16_t *sum16 = f::SUPER ? x.coarse_sum16 : x.fine_sum16;
+        beside = sums       ? reinterpret_cast<const float *>(sum16) + (size_t)row * (width / 32)
+                 : f::SUPER ? x.coarse_scale + (size_t)row * ((width + 127) / 128)
+                            : x.fine_scale + (size_t)row * (width / 32);
     }
-    /* Of each of the rows `from` [ROWS], `all` pieces of `bytes` from byte `first` on; those at
-     * `end` or beyond it become 0 (`ragged`: it may be within them). */
-    template <int bytes, unsigned all, unsigned ROWS, bool ragged, bool NEAR, typename ROW>
+    /* Of `all` pieces of `bytes` of each of the rows `from` [ROWS], from byte `first` on; RAGGED:
+     * up to `end`, and what is beyond becomes 0; PART: only `count` of the rows. */
+    template <int bytes, unsigned all, unsigned ROWS, bool RAGGED, bool PART, typename ROW>
     VV_DEVICE void copy(ROW const *from, unsigned count, unsigned first, unsigned end, uint8_t *to,
                         unsigned stride) const {
         constexpr unsigned lanes = lanes_of<all>, step = SHAPE::THREADS / lanes;
         unsigned r = threadIdx.x / lanes, piece = threadIdx.x % lanes * bytes;
         VV_UNROLL
         for (unsigned i = 0; i < (ROWS + step - 1) / step; i++) {
-            if (r + i * step >= (SHAPE::SKIPS || ROWS % step ? count : ROWS)) {
+            if ((PART || ROWS % step) && r + i * step >= count) {
                 break;
             }
             const uint8_t *row = reinterpret_cast<const uint8_t *>(from[r + i * step]);
@@ -95,9 +107,9 @@ template <int TYPE, class SHAPE> struct tile_copies {
             for (unsigned k = 0; k < all / lanes; k++) {
                 unsigned at = piece + k * lanes * bytes;
                 unsigned left = first + at < end ? end - first - at : 0;
-                int real = !ragged || left >= bytes ? bytes : (int)left;
-                vv_copy_async<bytes, NEAR>(to + (r + i * step) * stride + at,
-                                           row + (ragged && !left ? 0 : first + at), real);
+                int real = !RAGGED || left >= bytes ? bytes : (int)left;
+                vv_copy_async<bytes, PART>(to + (r + i * step) * stride + at,
+                                           row + (RAGGED && !left ? 0 : first + at), real);
             }
         }
     }
@@ -123,7 +135,7 @@ template <int TYPE, class SHAPE> struct tile_copies {
             heads + blocks * vv_split<TYPE>::HEADER, memory.s.heads[chunk % 2][0],
             raw::HEAD_STRIDE);
     }
-    /* Other blocks read the same rows: they go through the first cache. */
+    /* Other blocks read the same rows of activations: they go through the first cache. */
     VV_DEVICE void activations(unsigned segment) const {
         copy<16, 8, SHAPE::TN, true, true>(memory.x, rows.count, 128 * segment, width,
                                            memory.s.x[segment % 2][0], CODE_STRIDE);
@@ -131,39 +143,31 @@ template <int TYPE, class SHAPE> struct tile_copies {
             codes(segment, memory.s.w[segment % 2].code[0][0], CODE_STRIDE);
         }
     }
-    /* What is beside the activations: `units` words a segment, of which a row has `all`. */
-    template <unsigned units>
-    VV_DEVICE void side(unsigned segment, const void *from, unsigned all, void *to) const {
-        constexpr int bytes = 4 * units;
-        unsigned r = threadIdx.x / 2, k = units * segment;
-        if (threadIdx.x % 2 != (units == 1) || r >= rows.count) {
-            return;
-        }
-        const float *at = static_cast<const float *>(from) + (size_t)rows.x(r) * all;
-        float *there = static_cast<float *>(to) + r * units;
-        if (all % units == 0) {
-            vv_copy_async<bytes>(there, at + k);
-            return;
-        }
-        for (unsigned i = 0; i < units; i++) {
-            vv_copy_async<4>(there + i, at + (k + i < all ? k + i : 0), k + i < all ? 4 : 0);
-        }
-    }
+    /* A segment's scales of activations, and sums. */
     VV_DEVICE void sides(unsigned segment) const {
-        if (f::SUPER) {
-            side<1>(segment, x.coarse_scale, (width + 127) / 128, memory.s.scale[segment % 3]);
-        } else {
-            side<4>(segment, x.fine_scale, width / 32, memory.s.scale[segment % 3]);
+        unsigned r = threadIdx.x / 2, slot = segment % SIDES, k = 4 * segment, all = width / 32;
+        if (r >= rows.count || (sums && !f::OFFSET)) {
+            return;
         }
-        if (f::OFFSET) {
-            side<4>(segment, f::SUPER ? x.coarse_sum16 : x.fine_sum16, width / 32,
-                    memory.s.sum16[segment % 3]);
+        if (f::SUPER && !sums) {
+            vv_copy_async<4>(memory.s.scale[slot][r], beside + segment);
+            return;
+        }
+        float *to = sums ? reinterpret_cast<float *>(memory.s.sum16[slot] + (f::OFFSET ? r : 0))
+                         : memory.s.scale[slot][r];
+        if (all % 4 == 0) {
+            vv_copy_async<16>(to, beside + k);
+            return;
+        }
+        for (unsigned i = 0; i < 4; i++) {
+            vv_copy_async<4>(to + i, beside + (k + i < all ? k + i : 0), k + i < all ? 4 : 0);
         }
     }
 };
 
 /* ---- decoding ---- */
 
+/* A thread decodes half of a row's segment, and half of a row's sums of activations. */
 template <int TYPE, class SHAPE>
 static __device__ __forceinline__ void tile_decode(tile_memory<TYPE, SHAPE> &memory,
                                                    unsigned segment, unsigned columns) {
@@ -171,16 +175,12 @@ static __device__ __forceinline__ void tile_decode(tile_memory<TYPE, SHAPE> &mem
     using raw = raw_form<TYPE>;
     unsigned r = threadIdx.x / 2, half = threadIdx.x % 2, chunk = segment / raw::PARTS;
     auto &to = memory.s.w[segment % 2];
-    const uint8_t *codes = raw::DIRECT ? nullptr : memory.s.codes[chunk % 2][r];
-    const uint8_t *heads = memory.s.heads[chunk % 2][r] + chunk * raw::HEADS % 4;
-    VV_UNROLL
-    for (unsigned i = 0; i < 2; i++) {
-        unsigned j = 2 * half + i;
-        decode_group<TYPE>(codes, heads, segment % raw::PARTS, j, to.code[0][r],
-                           to.code[planes_of<TYPE> - 1][r], to.side[r]);
-    }
+    decode_two<TYPE>(memory.s.codes[chunk % 2][raw::DIRECT ? 0 : r],
+                     memory.s.heads[chunk % 2][r] + chunk * raw::HEADS % 4, segment % raw::PARTS,
+                     2 * half, to.code[0][r], to.code[planes_of<TYPE> - 1][r], to.side[r]);
     if (f::OFFSET && r < columns) {
-        const uint2 sums = reinterpret_cast<const uint2 *>(&memory.s.sum16[segment % 3][r])[half];
+        const uint2 sums =
+            reinterpret_cast<const uint2 *>(&memory.s.sum16[segment % SIDES][r])[half];
         reinterpret_cast<uint2 *>(&memory.s.sum[segment % 2][r])[half] =
             make_uint2(sum_word<TYPE>(sums.x), sum_word<TYPE>(sums.y));
     }
@@ -209,7 +209,7 @@ tile_segment(const tile_memory<TYPE, SHAPE> &memory, unsigned segment, unsigned 
             }
             if (m == 0) {
                 unsigned column = first_column + UNIT_COLUMNS * n;
-                c[n].load(s.x[segment % 2][column], s.scale[segment % 3][column],
+                c[n].load(s.x[segment % 2][column], s.scale[segment % SIDES][column],
                           s.sum[segment % 2] + (vv_codes::of<TYPE>::OFFSET ? column : 0));
             }
             multiply_tile<TYPE>(r, c[n], total[m][n]);
@@ -230,8 +230,7 @@ static __device__ __forceinline__ void tile_rows(const vv_product_job &job, cons
     unsigned columns_left = here ? rows.count - first_column : 0;
     unsigned tiles = (columns_left + UNIT_COLUMNS - 1) / UNIT_COLUMNS;
     float total[WM][NT][4] = {};
-    tile_copies<TYPE, SHAPE> copy = {job.x, rows, memory, (unsigned)job.x.width};
-    copy.begin(at);
+    const tile_copies<TYPE, SHAPE> copy(job, at, rows, memory);
     __syncthreads();
     for (unsigned segment = 0; segment < 2 && segment < at.segments; segment++) {
         copy.weights(segment);

@@ -113,29 +113,19 @@ static __device__ __forceinline__ void decode_word(const vv_group &g, int i, uin
     }
 }
 
-/* Group j of a segment, the chunk's `part`. */
+/* A group into the rows of codes, and beside them. */
 template <int TYPE>
-static __device__ __forceinline__ void decode_group(const uint8_t *codes, const uint8_t *heads,
-                                                    unsigned part, unsigned j, uint8_t *low,
-                                                    uint8_t *high, weight_sides<TYPE> &side) {
+static __device__ __forceinline__ void place_group(const vv_group &g, unsigned j, uint8_t *low,
+                                                   uint8_t *high, weight_sides<TYPE> &side) {
     using f = vv_codes::of<TYPE>;
     using sides = weight_sides<TYPE>;
-    constexpr unsigned groups = f::VALUES / 32;
-    unsigned k = 4 * part + j, block = k / groups;
-    const uint8_t *head = heads + block * vv_split<TYPE>::HEADER;
-    if (raw_form<TYPE>::DIRECT) {
-        side.words(0)[j] = vv_bits(vv_codes::half_at(head));
-        return;
-    }
-    vv_group g;
-    f::unpack(codes + block * vv_split<TYPE>::CODES, head, (int)(k % groups), g);
     uint32_t w[2][8];
     VV_UNROLL
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 8 && !raw_form<TYPE>::DIRECT; i++) {
         decode_word<TYPE>(g, i, w[0][i], w[planes_of<TYPE> - 1][i]);
     }
     VV_UNROLL
-    for (unsigned plane = 0; plane < planes_of<TYPE>; plane++) {
+    for (unsigned plane = 0; plane < planes_of<TYPE> && !raw_form<TYPE>::DIRECT; plane++) {
         uint4 *to = reinterpret_cast<uint4 *>((plane ? high : low) + 32 * j);
         const uint32_t(&v)[8] = w[plane];
         to[0] = make_uint4(v[0], v[1], v[2], v[3]);
@@ -154,6 +144,28 @@ static __device__ __forceinline__ void decode_group(const uint8_t *codes, const 
         side.words(sides::FLOATS_AT)[0] = vv_bits(TYPE == VV_TYPE_Q3_K ? -g.d : g.d);
         side.words(sides::FLOATS_AT)[1] = f::OFFSET ? vv_bits(g.second) : 0;
     }
+}
+
+/* Groups j and j + 1 of a segment, the chunk's `part`. */
+template <int TYPE>
+static __device__ __forceinline__ void decode_two(const uint8_t *codes, const uint8_t *heads,
+                                                  unsigned part, unsigned j, uint8_t *low,
+                                                  uint8_t *high, weight_sides<TYPE> &side) {
+    using f = vv_codes::of<TYPE>;
+    constexpr unsigned groups = f::VALUES / 32;
+    vv_group g[2]; /* both before either is placed: they may share bytes */
+    VV_UNROLL
+    for (unsigned i = 0; i < 2; i++) {
+        unsigned k = 4 * part + j + i, block = k / groups;
+        const uint8_t *head = heads + block * vv_split<TYPE>::HEADER;
+        if (raw_form<TYPE>::DIRECT) {
+            g[i].d = vv_codes::half_at(head);
+        } else {
+            f::unpack(codes + block * vv_split<TYPE>::CODES, head, (int)(k % groups), g[i]);
+        }
+    }
+    place_group<TYPE>(g[0], j, low, high, side);
+    place_group<TYPE>(g[1], j + 1, low, high, side);
 }
 
 /* A group's two sums of activations as its format multiplies them. */
