@@ -95,17 +95,13 @@ constexpr size_t planes_most = 8192;
 /* The planes, too, which come from what the threads hold. */
 int launch_norm_planes(const vv_launched_step *steps, const vv_variant *next, const vv_launch *on) {
     auto a = *static_cast<const struct vv_hyper_norm *>(steps[0].args);
-    if (next->launch != vv_cuda_quantize_rows) {
+    size_t rows = vv_rows(a.rows);
+    const vv_planes *planes = vv_planes_of(steps[1].args, next, a.h, a.streams * a.width, rows);
+    if (!planes || a.width % VV_SEGMENT > 0 || a.width > planes_most) {
         return VV_ERROR_UNSUPPORTED;
     }
-    auto q = static_cast<const struct vv_quantize_rows *>(steps[1].args);
-    const vv_planes &p = q->planes;
-    if (p.x != a.h || p.width != a.streams * a.width || vv_rows(q->rows) != vv_rows(a.rows) ||
-        a.width % VV_SEGMENT > 0 || a.width > planes_most || p.coarse_panel || p.fine_panel) {
-        return VV_ERROR_UNSUPPORTED;
-    }
-    unsigned blocks = (unsigned)(vv_rows(a.rows) * a.streams);
-    norm_planes to = {p, {on->status, steps[1].step}};
+    unsigned blocks = (unsigned)(rows * a.streams);
+    norm_planes to = {*planes, {on->status, steps[1].step}};
     return vv_start_early(norm<true>, blocks, vv_segment_threads(a.width),
                           (vv_parts(a.width) + a.width) * sizeof(float), on->stream, a, to,
                           vv_trouble_of(on));

@@ -8,8 +8,20 @@ VV_C_BEGIN
 #include "op/quantize_rows/contract.h"
 VV_C_END
 
-/* The variant's `launch`, by which other operations' know it. */
-int vv_cuda_quantize_rows(const void *args, const vv_launch *on);
+int vv_cuda_quantize_rows(const void *args, const vv_launch *on); /* the variant's launch */
+
+/* The planes to be made if a step of these args and this variant quantises rows that other kernels
+ * make at x, and wants no panels; else NULL. */
+static inline const vv_planes *vv_planes_of(const void *args, const vv_variant *variant,
+                                            const float *x, size_t width, size_t rows) {
+    if (variant->launch != vv_cuda_quantize_rows) {
+        return nullptr;
+    }
+    auto a = static_cast<const struct vv_quantize_rows *>(args);
+    const vv_planes *p = &a->planes;
+    bool same = p->x == x && p->width == width && vv_rows(a->rows) == rows;
+    return same && !p->coarse_panel && !p->fine_panel ? p : nullptr;
+}
 
 namespace {
 
