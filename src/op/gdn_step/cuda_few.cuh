@@ -228,8 +228,8 @@ template <int C, int ROWS> __device__ void take_few_rows(const task &t) {
         if (at + n == rows && t.a.mode != VV_GDN_VERIFY) {
             store_state(x, state, t.a.key_dim, t.a.value_dim, column, t.together, g);
         }
+        vv_sync_parts<PARTS>(); /* the other part's y is here, or, of a commit, still has a place */
         if (t.a.mode != VV_GDN_COMMIT) {
-            vv_sync_parts<PARTS>();
             finish_rows(t, b, n, m);
         }
     }
