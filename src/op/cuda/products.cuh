@@ -27,9 +27,10 @@ typedef int start(const vv_product_job &job, const grid_of_job &grid, dim3 block
     EACH(IQ4_XS)                                                                                   \
     EACH(Q1_0)                                                                                     \
     EACH(TQ1_0)                                                                                    \
-    EACH(TQ2_0) EACH(IQ2_XXS) EACH(IQ2_XS) EACH(IQ2_S) EACH(IQ3_XXS) EACH(IQ3_S) EACH(IQ1_S)       \
-        EACH(IQ1_M) EACH(Q4_0) EACH(Q4_1) EACH(Q5_0) EACH(Q5_1) EACH(Q8_0) EACH(IQ4_NL)            \
-            EACH(MXFP4) EACH(NVFP4) EACH(Q2_0) EACH(Q2_0_128)
+    EACH(TQ2_0)                                                                                    \
+    EACH(IQ2_XXS) EACH(IQ2_XS) EACH(IQ2_S) EACH(IQ3_XXS) EACH(IQ3_S) EACH(IQ1_S) EACH(IQ1_M)       \
+        EACH(Q4_0) EACH(Q4_1) EACH(Q5_0) EACH(Q5_1) EACH(Q8_0) EACH(IQ4_NL) EACH(MXFP4)            \
+            EACH(NVFP4) EACH(Q2_0) EACH(Q2_0_128)
 
 /* ---- few rows: parts of any formats in one launch ---- */
 

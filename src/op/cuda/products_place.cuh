@@ -277,14 +277,18 @@ static __device__ __forceinline__ void finish(const vv_product_job &job, const p
         unsigned output = at.first_output + o;
         float y[VV_MATRICES_MAX]; /* by constant indices alone, so that it lies in registers */
         bool good = true;
-        VV_UNROLL
-        for (unsigned m = 0; m < VV_MATRICES_MAX; m++) {
-            y[m] = 0.0f;
-            if (m < p.matrices) {
-                const float *scale = p.scale[m > 0 && p.matrix_rows == 0];
-                y[m] = total(o * p.matrices + m, r);
-                y[m] = scale ? y[m] * scale[at.expert] : y[m];
-                good = good && isfinite(y[m]);
+        auto product = [&](unsigned m) {
+            const float *scale = p.scale[m > 0 && p.matrix_rows == 0];
+            float whole = total(o * p.matrices + m, r);
+            whole = scale ? whole * scale[at.expert] : whole;
+            good = good && isfinite(whole);
+            return whole;
+        };
+        y[0] = product(0);
+        if (p.matrices > 1) {
+            VV_UNROLL
+            for (unsigned m = 1; m < VV_MATRICES_MAX; m++) {
+                y[m] = m < p.matrices ? product(m) : 0.0f;
             }
         }
         if (good) {
@@ -316,6 +320,7 @@ static __device__ __forceinline__ void finish_sums(const vv_product_job &job, co
                 total += some[i];
             }
         }
+        VV_UNROLL_BY(1)
         for (; k < at.segments; k++) {
             total += s[k];
         }
