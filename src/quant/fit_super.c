@@ -8,8 +8,9 @@
 /* How often all sub-scales are chosen anew after the halves were improved. */
 enum { TURNS = 2 };
 
+/* 0 where x is NaN, whose conversion differs between CPUs: a quotient of two infinities. */
 static int to_integer(float x, int least, int most) {
-    float bounded = vv_within(x, (float)least, (float)most);
+    float bounded = x == x ? vv_within(x, (float)least, (float)most) : 0.0f;
     return (int)(bounded + 0x1.8p+23f - 0x1.8p+23f);
 }
 
