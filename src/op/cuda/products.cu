@@ -16,7 +16,7 @@ static int start_plain(const vv_product_job &job, const grid_of_job &grid, dim3 
     return vv_start_early(plain, blocks, THREADS, sizeof(plain_memory), stream, job, grid);
 }
 
-static const kernels float_kernels = {start_plain, start_plain, nullptr};
+static const kernels float_kernels = {start_plain, start_plain, nullptr, sizeof(plain_memory)};
 
 static const kernels *kernels_of(int type) {
     const kernels *k = super_kernels(type);
@@ -140,9 +140,30 @@ static vv_product_way rule(const vv_product_job &job, const vv_launch *on) {
     return meet >= large && blocks >= on->processors / 2 ? VV_TILES_OF_128 : VV_TILES_OF_64;
 }
 
+/* Shared memory that a block can have. */
+static size_t shared_most() {
+    int device = 0, bytes = 0;
+    cudaGetDevice(&device);
+    cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    return (size_t)bytes;
+}
+
+/* Rows of activations that a block takes: fewer than it can where that leaves processors idle. */
+static unsigned rows_of_block(const vv_product_job &job, const plan &to, const vv_launch *on) {
+    unsigned rows = to.rows;
+    while (to.how == VV_TILES_OF_64 && to.rows > PLAIN && rows > 2 * UNIT_COLUMNS &&
+           to.blocks * vv_blocks(job.rows, rows) < on->processors) {
+        rows /= 2;
+    }
+    return rows;
+}
+
 static start *kernel_of(const vv_product_job &job, plan &to) {
     const kernels *k = kernels_of(job.part[0].type);
     bool floats = k == &float_kernels;
+    if (to.how == VV_TILES_OF_128 && k->many_bytes > shared_most()) {
+        to.how = VV_TILES_OF_64;
+    }
     switch (to.how) {
     case VV_BY_FOUR:
         to.rows = FOUR;
@@ -171,8 +192,9 @@ static int run(const vv_product_job &job, vv_product_way how, bool decoded, cons
     for (unsigned i = 0; i < job.parts; i++) {
         plan_part(job, i, on, to);
     }
+    to.grid.rows = rows_of_block(job, to, on);
     dim3 all(to.blocks, job.active ? job.slices_most : 1,
-             job.active ? 1 : vv_blocks(job.rows, to.rows));
+             job.active ? 1 : vv_blocks(job.rows, to.grid.rows));
     return s(job, to.grid, all, to.threads, to.grid.held + to.sums, on->stream);
 }
 

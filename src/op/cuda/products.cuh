@@ -28,9 +28,23 @@ typedef int start(const vv_product_job &job, const grid_of_job &grid, dim3 block
     EACH(Q1_0)                                                                                     \
     EACH(TQ1_0)                                                                                    \
     EACH(TQ2_0)                                                                                    \
-    EACH(IQ2_XXS) EACH(IQ2_XS) EACH(IQ2_S) EACH(IQ3_XXS) EACH(IQ3_S) EACH(IQ1_S) EACH(IQ1_M)       \
-        EACH(Q4_0) EACH(Q4_1) EACH(Q5_0) EACH(Q5_1) EACH(Q8_0) EACH(IQ4_NL) EACH(MXFP4)            \
-            EACH(NVFP4) EACH(Q2_0) EACH(Q2_0_128)
+    EACH(IQ2_XXS)                                                                                  \
+    EACH(IQ2_XS)                                                                                   \
+    EACH(IQ2_S)                                                                                    \
+    EACH(IQ3_XXS)                                                                                  \
+    EACH(IQ3_S)                                                                                    \
+    EACH(IQ1_S)                                                                                    \
+    EACH(IQ1_M)                                                                                    \
+    EACH(Q4_0)                                                                                     \
+    EACH(Q4_1)                                                                                     \
+    EACH(Q5_0)                                                                                     \
+    EACH(Q5_1)                                                                                     \
+    EACH(Q8_0)                                                                                     \
+    EACH(IQ4_NL)                                                                                   \
+    EACH(MXFP4)                                                                                    \
+    EACH(NVFP4)                                                                                    \
+    EACH(Q2_0)                                                                                     \
+    EACH(Q2_0_128)
 
 /* ---- few rows: parts of any formats in one launch ---- */
 
@@ -83,6 +97,7 @@ __global__ void __launch_bounds__(SHAPE::THREADS, SHAPE::BLOCKS)
 
 struct kernels {
     start *tile_few, *tile_many, *decoded;
+    size_t many_bytes; /* of shared memory that tile_many takes */
 };
 
 /* The kernels of a quantised type (products_super.cu, products_grid.cu, products_block.cu); NULL:
@@ -106,7 +121,7 @@ int start_decoded(const vv_product_job &job, const grid_of_job &grid, dim3 block
 
 template <int TYPE> struct starters {
     static constexpr kernels list = {start_tile<TYPE, tile_of_64>, start_tile<TYPE, tile_of_128>,
-                                     start_decoded<TYPE>};
+                                     start_decoded<TYPE>, sizeof(tile_memory<TYPE, tile_of_128>)};
 };
 
 #define VV_KERNELS(TYPE)                                                                           \

@@ -24,7 +24,6 @@ static __device__ __forceinline__ void float_rows(const vv_product_job &job, con
                                                   const rows_in_hand<R> &rows, const uint8_t *held,
                                                   float *sum) {
     unsigned width = (unsigned)job.x.width, l = threadIdx.x % 16, all = at.segments << at.shift;
-    VV_UNROLL_BY(R == 1 ? 4 : 1) /* what the next turns take is fetched meanwhile */
     for (unsigned first = 0; first < all; first += blockDim.x / 16) { /* warps stay together */
         unsigned t = first + threadIdx.x / 16, slot = t & ((1u << at.shift) - 1);
         unsigned segment = t >> at.shift, begin = segment * 128;

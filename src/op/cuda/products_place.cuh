@@ -20,6 +20,7 @@ struct grid_of_job {
         unsigned end;     /* blocks of this part and those before it */
     } part[VV_PARTS_MAX];
     unsigned held; /* bytes of shared memory for a block's weights */
+    unsigned rows; /* of activations, of a block, where there are no experts */
 };
 
 struct place {
@@ -219,7 +220,8 @@ static __device__ __forceinline__ void run_block(const vv_product_job &job, cons
             return;
         }
     }
-    unsigned first = blockIdx.z * R, end = job.rows;
+    unsigned first = blockIdx.z * grid.rows, left = job.rows - first;
+    unsigned end = first + (left < grid.rows ? left : grid.rows);
     if (job.active) {
         first = (unsigned)job.begin[at.expert];
         end = (unsigned)job.begin[at.expert + 1];

@@ -9,7 +9,7 @@
  * is one segment ahead.
  */
 #pragma once
-#include "op/cuda/products_tile_units.cuh"
+#include "op/cuda/products_units.cuh"
 
 namespace vv_products {
 
@@ -19,6 +19,7 @@ template <unsigned TM_, unsigned TN_, unsigned WM_, unsigned NT_> struct tile_sh
     static constexpr unsigned WARPS_DOWN = TM / (UNIT_ROWS * WM);
     static constexpr unsigned THREADS = 32 * WARPS_DOWN * (TN / (UNIT_COLUMNS * NT));
     static constexpr unsigned BLOCKS = THREADS > 128 ? 1 : 3; /* of a processor, at least */
+    static constexpr unsigned WARPS_EARLY = THREADS > 128 ? THREADS / 64 : 4;
     static constexpr bool SKIPS = TN <= 64; /* tiles of columns that aren't there */
     static_assert(THREADS == 2 * TM && THREADS == 2 * TN, "a thread has half a row of each");
 };
@@ -57,6 +58,8 @@ template <int TYPE, class SHAPE> struct tile_memory {
  * by neighbouring threads, as many as divide them; a thread goes on with the same piece of other
  * rows and with further pieces of its row.
  */
+/* Where a row ends: in no segment, between the pieces of one, within a piece. */
+enum row_ends { NEVER_IN, BETWEEN, WITHIN };
 template <unsigned all>
 constexpr unsigned lanes_of = all % 8 == 0   ? 8
                               : all % 4 == 0 ? 4
@@ -66,7 +69,6 @@ constexpr unsigned lanes_of = all % 8 == 0   ? 8
 template <int TYPE, class SHAPE> struct tile_copies {
     using f = vv_codes::of<TYPE>;
     using raw = raw_form<TYPE>;
-    static constexpr bool RAGGED = f::VALUES < 128; /* a segment may lack blocks */
     const rows_in_hand<SHAPE::TN> &rows;
     tile_memory<TYPE, SHAPE> &memory;
     unsigned width;
@@ -90,32 +92,41 @@ template <int TYPE, class SHAPE> struct tile_copies {
                  : f::SUPER ? x.coarse_scale + (size_t)row * ((width + 127) / 128)
                             : x.fine_scale + (size_t)row * (width / 32);
     }
-    /* Of `all` pieces of `bytes` of each of the rows `from` [ROWS], from byte `first` on; RAGGED:
-     * up to `end`, and what is beyond becomes 0; PART: only `count` of the rows. */
-    template <int bytes, unsigned all, unsigned ROWS, bool RAGGED, bool PART, typename ROW>
+    /* Of `all` pieces of `bytes` of each of the rows `from` [ROWS], from byte `first` on; those at
+     * `end` or beyond become 0. */
+    template <int bytes, unsigned all, unsigned ROWS, row_ends ENDS, bool SHARED, typename ROW>
     VV_DEVICE void copy(ROW const *from, unsigned count, unsigned first, unsigned end, uint8_t *to,
                         unsigned stride) const {
         constexpr unsigned lanes = lanes_of<all>, step = SHAPE::THREADS / lanes;
+        constexpr unsigned turns = (ROWS + step - 1) / step;
+        constexpr bool PART = ROWS % step || (SHARED && SHAPE::SKIPS);
         unsigned r = threadIdx.x / lanes, piece = threadIdx.x % lanes * bytes;
+        const uint8_t *row[turns]; /* all before any copy: a copy waits for what was loaded */
         VV_UNROLL
-        for (unsigned i = 0; i < (ROWS + step - 1) / step; i++) {
-            if ((PART || ROWS % step) && r + i * step >= count) {
+        for (unsigned i = 0; i < turns; i++) {
+            unsigned mine = r + i * step;
+            row[i] = reinterpret_cast<const uint8_t *>(from[!PART || mine < count ? mine : 0]);
+        }
+        VV_UNROLL
+        for (unsigned i = 0; i < turns; i++) {
+            if (PART && r + i * step >= count) {
                 break;
             }
-            const uint8_t *row = reinterpret_cast<const uint8_t *>(from[r + i * step]);
             VV_UNROLL
             for (unsigned k = 0; k < all / lanes; k++) {
                 unsigned at = piece + k * lanes * bytes;
                 unsigned left = first + at < end ? end - first - at : 0;
-                int real = !RAGGED || left >= bytes ? bytes : (int)left;
-                vv_copy_async<bytes, PART>(to + (r + i * step) * stride + at,
-                                           row + (RAGGED && !left ? 0 : first + at), real);
+                int real = ENDS == NEVER_IN || (ENDS == BETWEEN ? left > 0 : left >= bytes)
+                               ? bytes
+                               : (int)(ENDS == BETWEEN ? 0 : left);
+                vv_copy_async<bytes, SHARED>(to + (r + i * step) * stride + at,
+                                             row[i] + (real ? first + at : 0), real);
             }
         }
     }
     VV_DEVICE void codes(unsigned chunk, uint8_t *to, unsigned stride) const {
         constexpr int bytes = raw::CODE_COPY;
-        copy<bytes, raw::CODES / bytes, SHAPE::TM, RAGGED, false>(
+        copy<bytes, raw::CODES / bytes, SHAPE::TM, raw::RAGGED ? BETWEEN : NEVER_IN, false>(
             memory.row, SHAPE::TM, chunk * raw::CODES, width / f::VALUES * vv_split<TYPE>::CODES,
             to, stride);
     }
@@ -130,15 +141,15 @@ template <int TYPE, class SHAPE> struct tile_copies {
             codes(chunk, memory.s.codes[chunk % 2][0], raw::CODE_STRIDE);
         }
         unsigned heads = blocks * vv_split<TYPE>::CODES;
-        copy<bytes, raw::HEAD_STRIDE / bytes, SHAPE::TM, RAGGED, false>(
+        copy<bytes, raw::HEAD_STRIDE / bytes, SHAPE::TM, raw::RAGGED ? WITHIN : NEVER_IN, false>(
             memory.row, SHAPE::TM, heads + chunk * raw::HEADS / 4 * 4,
             heads + blocks * vv_split<TYPE>::HEADER, memory.s.heads[chunk % 2][0],
             raw::HEAD_STRIDE);
     }
     /* Other blocks read the same rows of activations: they go through the first cache. */
     VV_DEVICE void activations(unsigned segment) const {
-        copy<16, 8, SHAPE::TN, true, true>(memory.x, rows.count, 128 * segment, width,
-                                           memory.s.x[segment % 2][0], CODE_STRIDE);
+        copy<16, 8, SHAPE::TN, BETWEEN, true>(memory.x, rows.count, 128 * segment, width,
+                                              memory.s.x[segment % 2][0], CODE_STRIDE);
         if (raw::DIRECT) {
             codes(segment, memory.s.w[segment % 2].code[0][0], CODE_STRIDE);
         }
@@ -188,32 +199,114 @@ static __device__ __forceinline__ void tile_decode(tile_memory<TYPE, SHAPE> &mem
 
 /* ---- the block ---- */
 
-/* A decoded segment: adds to `total`. `tiles`: how many of the warp's tiles of columns there are.
+/*
+ * A decoded segment: adds to the first N tiles of columns. The loop over groups stays a loop: its
+ * code unrolled would no longer fit where instructions are fetched from.
  */
-template <int TYPE, class SHAPE>
+template <int TYPE, class SHAPE, unsigned N>
 static __device__ __forceinline__ void
 tile_segment(const tile_memory<TYPE, SHAPE> &memory, unsigned segment, unsigned first_row,
-             unsigned first_column, unsigned tiles, float (&total)[SHAPE::WM][SHAPE::NT][4]) {
+             unsigned first_column, float (&total)[SHAPE::WM][SHAPE::NT][4]) {
+    constexpr unsigned WM = SHAPE::WM, PLANES = planes_of<TYPE>;
     const auto &w = memory.s.w[segment % 2];
-    const auto &s = memory.s;
-    column_tile<TYPE> c[SHAPE::NT];
-    VV_UNROLL
-    for (unsigned m = 0; m < SHAPE::WM; m++) {
-        unsigned row = first_row + UNIT_ROWS * m;
-        row_tile<TYPE> r;
-        r.load(w.code[0][row], w.code[planes_of<TYPE> - 1][row], w.side + row);
+    const weight_sides<TYPE> *side = w.side + first_row;
+    const uint8_t *x = memory.s.x[segment % 2][first_column];
+    const float *scales = memory.s.scale[segment % SIDES][first_column];
+    const uint4 *sums = memory.s.sum[segment % 2] + (vv_codes::of<TYPE>::OFFSET ? first_column : 0);
+    running_tile<TYPE> r[WM][N] = {};
+    VV_UNROLL_BY(1)
+    for (unsigned step = 0; step < 4 * PLANES; step++) {
+        unsigned j = step % 4, plane = PLANES - 1 - step / 4;
+        unsigned a[WM][4], b[N][2];
+        beside_rows by_row[WM];
         VV_UNROLL
-        for (unsigned n = 0; n < SHAPE::NT; n++) {
-            if (SHAPE::SKIPS && n >= tiles) {
-                continue;
-            }
-            if (m == 0) {
-                unsigned column = first_column + UNIT_COLUMNS * n;
-                c[n].load(s.x[segment % 2][column], s.scale[segment % SIDES][column],
-                          s.sum[segment % 2] + (vv_codes::of<TYPE>::OFFSET ? column : 0));
-            }
-            multiply_tile<TYPE>(r, c[n], total[m][n]);
+        for (unsigned i = 0; i < WM * N * 4 && PLANES > 1 && step == 4; i++) {
+            r[i / (N * 4)][i / 4 % N].i[i % 4] *= 128;
         }
+        VV_UNROLL
+        for (unsigned m = 0; m < WM; m++) {
+            load_rows(w.code[plane][first_row + UNIT_ROWS * m] + 32 * j, a[m]);
+            by_row[m] = rows_beside<TYPE>(side + UNIT_ROWS * m, j);
+        }
+        VV_UNROLL
+        for (unsigned n = 0; n < N; n += 2) {
+            unsigned two[2][2];
+            load_columns(x + UNIT_COLUMNS * n * CODE_STRIDE + 32 * j, two);
+            for (unsigned i = 0; i < 4; i++) {
+                b[n + i / 2][i % 2] = two[i / 2][i % 2];
+            }
+        }
+        VV_UNROLL
+        for (unsigned n = 0; n < N; n++) {
+            beside_columns by_column =
+                columns_beside<TYPE>(scales + 4 * UNIT_COLUMNS * n, sums + UNIT_COLUMNS * n, j);
+            VV_UNROLL
+            for (unsigned m = 0; m < WM; m++) {
+                multiply_group<TYPE>(a[m], b[n], by_row[m], by_column, r[m][n]);
+            }
+        }
+    }
+    VV_UNROLL
+    for (unsigned i = 0; i < WM * N; i++) {
+        unsigned m = i / N, n = i % N;
+        if (vv_codes::of<TYPE>::SUPER) {
+            end_integers<TYPE>(side + UNIT_ROWS * m, scales + UNIT_COLUMNS * n,
+                               sums + UNIT_COLUMNS * n, r[m][n]);
+        }
+        VV_UNROLL
+        for (unsigned e = 0; e < 4; e++) {
+            total[m][n][e] += r[m][n].s[e];
+        }
+    }
+}
+
+/* As few of the warp's tiles of columns as hold `columns`. */
+template <int TYPE, class SHAPE>
+static __device__ __forceinline__ void
+tile_columns(const tile_memory<TYPE, SHAPE> &memory, unsigned segment, unsigned first_row,
+             unsigned first_column, unsigned columns, float (&total)[SHAPE::WM][SHAPE::NT][4]) {
+    if (SHAPE::SKIPS && columns <= 2 * UNIT_COLUMNS) {
+        tile_segment<TYPE, SHAPE, 2>(memory, segment, first_row, first_column, total);
+    } else if (SHAPE::SKIPS && columns <= 4 * UNIT_COLUMNS) {
+        tile_segment<TYPE, SHAPE, 4>(memory, segment, first_row, first_column, total);
+    } else if (columns > 0) {
+        tile_segment<TYPE, SHAPE, SHAPE::NT>(memory, segment, first_row, first_column, total);
+    }
+}
+
+/* ---- the end ---- */
+
+/* `with` each of a thread's products, and its row and column in its warp's part. */
+template <class SHAPE, typename WITH>
+static __device__ __forceinline__ void each_product(float (&total)[SHAPE::WM][SHAPE::NT][4],
+                                                    WITH with) {
+    unsigned g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    VV_UNROLL
+    for (unsigned i = 0; i < SHAPE::WM * SHAPE::NT * 4; i++) {
+        unsigned n = i / (SHAPE::WM * 4), m = i / 4 % SHAPE::WM, e = i % 4;
+        with(UNIT_ROWS * m + g + 8 * (e % 2), UNIT_COLUMNS * n + 2 * t + e / 2,
+             total[m][n][e / 2 + 2 * (e % 2)]);
+    }
+}
+
+/* Products that are stored as they are go straight to their place: eight lanes have neighbours. */
+template <class SHAPE>
+static __device__ __forceinline__ void
+store_tile(const vv_product_job &job, const place &at, const rows_in_hand<SHAPE::TN> &rows,
+           unsigned first_row, unsigned first_column, float (&total)[SHAPE::WM][SHAPE::NT][4]) {
+    const vv_product_part &p = *at.part;
+    float scale = p.scale[0] ? p.scale[0][at.expert] : 1.0f; /* times 1 is what it was */
+    bool good = true;
+    each_product<SHAPE>(total, [&](unsigned m_row, unsigned n_column, float &product) {
+        unsigned slot = first_row + m_row, r = first_column + n_column;
+        if (slot < at.used && r < rows.count) {
+            float y = product * scale;
+            good = good && isfinite(y);
+            p.to[(size_t)rows.to(r) * p.to_row + at.first_output + slot] = y;
+        }
+    });
+    if (!good) {
+        vv_report({job.status, p.step}, VV_ERROR_NOT_FINITE);
     }
 }
 
@@ -227,8 +320,8 @@ static __device__ __forceinline__ void tile_rows(const vv_product_job &job, cons
     unsigned first_row = warp % SHAPE::WARPS_DOWN * WM * UNIT_ROWS;
     unsigned first_column = warp / SHAPE::WARPS_DOWN * NT * UNIT_COLUMNS;
     bool here = first_column < rows.count && first_row < at.used;
-    unsigned columns_left = here ? rows.count - first_column : 0;
-    unsigned tiles = (columns_left + UNIT_COLUMNS - 1) / UNIT_COLUMNS;
+    unsigned columns = here ? rows.count - first_column : 0;
+    unsigned late = warp / SHAPE::WARPS_EARLY; /* one half multiplies while the other decodes */
     float total[WM][NT][4] = {};
     const tile_copies<TYPE, SHAPE> copy(job, at, rows, memory);
     __syncthreads();
@@ -243,30 +336,34 @@ static __device__ __forceinline__ void tile_rows(const vv_product_job &job, cons
     tile_decode<TYPE, SHAPE>(memory, 0, rows.count);
     VV_UNROLL_BY(1)
     for (unsigned segment = 0; segment < at.segments; segment++) {
+        bool more = segment + 1 < at.segments;
         vv_copy_wait<0>();
         __syncthreads();
-        if (segment + 1 < at.segments) {
+        if (more) {
             copy.activations(segment + 1);
-            if (segment + 2 < at.segments) {
-                copy.weights(segment + 2);
-                copy.sides(segment + 2);
+        }
+        if (segment + 2 < at.segments) {
+            copy.weights(segment + 2);
+            copy.sides(segment + 2);
+        }
+        vv_copy_commit();
+        VV_UNROLL_BY(1)
+        for (unsigned turn = 0; turn < 2; turn++) {
+            if (turn != late) {
+                tile_columns<TYPE, SHAPE>(memory, segment, first_row, first_column, columns, total);
+            } else if (more) {
+                tile_decode<TYPE, SHAPE>(memory, segment + 1, rows.count);
             }
-            vv_copy_commit();
-            tile_decode<TYPE, SHAPE>(memory, segment + 1, rows.count);
         }
-        if (here) {
-            tile_segment<TYPE, SHAPE>(memory, segment, first_row, first_column, tiles, total);
-        }
+    }
+    if (at.part->end == VV_END_STORE && at.part->matrices == 1) {
+        store_tile<SHAPE>(job, at, rows, first_row, first_column, total);
+        return;
     }
     __syncthreads();
-    unsigned g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-    VV_UNROLL
-    for (unsigned i = 0; i < WM * NT * 4; i++) {
-        unsigned m = i / (NT * 4), n = i / 4 % NT, e = i % 4;
-        unsigned slot = first_row + UNIT_ROWS * m + g + 8 * (e / 2);
-        unsigned r = first_column + UNIT_COLUMNS * n + 2 * t + e % 2;
-        memory.total[r * stride + slot] = total[m][n][e];
-    }
+    each_product<SHAPE>(total, [&](unsigned m_row, unsigned n_column, float &product) {
+        memory.total[(first_column + n_column) * stride + first_row + m_row] = product;
+    });
     __syncthreads();
     finish<SHAPE::TN>(job, at, rows,
                       [&](unsigned slot, unsigned r) { return memory.total[r * stride + slot]; });
