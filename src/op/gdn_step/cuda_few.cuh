@@ -3,13 +3,14 @@
  * rows. What the kernel in front doesn't write is read before that is done: S, which no other
  * kernel of a window writes and which goes back once, if at all; the convolution's inputs before
  * the window's rows; weights. Rows are prepared a few at a time, each thread two channels; then
- * every warp walks all of them through its own columns, without a barrier, and in the end the half
- * warps norm and gate them. Parts are blocks of a cluster, which give each other their columns of
- * y.
+ * every warp walks all of them through its own columns, without a barrier, and in the end norms and
+ * gates one. Parts are blocks of a cluster, which give each other their columns of y and share the
+ * rows of the end.
  */
 #pragma once
 #include "op/gdn_step/cuda_input.cuh"
 #include "op/gdn_step/cuda_rule.cuh"
+#include "op/quantize_rows/cuda_segment.cuh"
 
 namespace {
 
@@ -17,7 +18,6 @@ enum {
     FEW_ROWS = 8,         /* at a time, at most */
     FEW_DIM = VV_SEGMENT, /* the most keys and the most columns */
     FEW_THREADS = 2 * FEW_DIM,
-    FEW_HALVES = FEW_THREADS / VV_LANES,
     FEW_GROUPS = FEW_THREADS / SHARERS,
 };
 
@@ -64,10 +64,10 @@ __device__ void find_channels(const task &t, const few_part &b, few_channels<ROW
     c->has_qk = i < 2 * dim;
     c->qk = which * keys + b.head % key_heads * dim + (i - which * dim);
     c->qk_at = which * FEW_DIM + (i - which * dim);
-    c->column = b.first + i % FEW_DIM;
+    c->column = upper ? i - FEW_DIM : b.first + i; /* of the head's z, of the part's v */
     c->v = 2 * keys + b.head * (unsigned)t.a.value_dim + c->column;
     c->has_v = !upper && c->column < b.end;
-    c->has_z = upper && c->column < b.end && t.a.mode != VV_GDN_COMMIT;
+    c->has_z = upper && c->column < t.a.value_dim && t.a.mode != VV_GDN_COMMIT;
     c->rate = t.a.a[b.head];
     c->bias = t.a.dt_bias[b.head];
 }
@@ -168,30 +168,52 @@ __device__ void walk_rows(int32_t n, columns<C, 1> &x, size_t column, unsigned g
     }
 }
 
-/* Several half warps a row: each takes all of its squares and some of its columns. */
-__device__ void finish_rows(const task &t, const few_part &b, int32_t n, const few_shared *m) {
-    unsigned half = threadIdx.x / VV_LANES, r = half % (unsigned)n, part = half / (unsigned)n;
-    unsigned parts = FEW_HALVES / (unsigned)n;
+/* Planes of what it gives, where they are wanted with it: a head is a segment. */
+struct few_planes {
+    vv_planes planes;
+    vv_trouble trouble;
+};
+
+/* A warp a row, four columns a thread. */
+template <int PARTS>
+__device__ void finish_rows(const task &t, const few_part &b, int32_t n, const few_planes &to,
+                            const few_shared *m) {
+    unsigned r = threadIdx.x / 32 * PARTS + blockIdx.x % PARTS, first = threadIdx.x % 32 * 4;
     unsigned values = (unsigned)t.a.value_dim;
-    const float *y = m->y[r];
+    if (r >= (unsigned)n) {
+        return; /* whole warps */
+    }
+    unsigned row = (unsigned)m->row[r];
     float mine[VV_LANE_VALUES], squares = 0.0f;
     vv_load_lane(
-        mine, [&](unsigned i) { return y[i]; }, 0, values);
+        mine, [&](unsigned i) { return m->y[r][i]; }, 0, values);
     squares += vv_square_lanes(mine);
     if (!isfinite(squares)) {
         vv_report(t.trouble, VV_ERROR_NOT_FINITE);
     }
     float inverse = 1.0f / sqrtf(squares / (float)values + t.a.eps);
-    float *out = t.a.y + ((size_t)m->row[r] * t.a.value_heads + b.head) * values;
-    for (unsigned c = b.first + part * VV_LANES + threadIdx.x % VV_LANES; part < parts && c < b.end;
-         c += parts * VV_LANES) {
-        out[c] = ((y[c] * inverse) * m->norm[c]) * m->gate[r][c];
+    float4 y = *reinterpret_cast<const float4 *>(&m->y[r][first]);
+    float4 norm = *reinterpret_cast<const float4 *>(&m->norm[first]);
+    float4 gate = *reinterpret_cast<const float4 *>(&m->gate[r][first]);
+    float4 four =
+        make_float4(((y.x * inverse) * norm.x) * gate.x, ((y.y * inverse) * norm.y) * gate.y,
+                    ((y.z * inverse) * norm.z) * gate.z, ((y.w * inverse) * norm.w) * gate.w);
+    const float out[4] = {four.x, four.y, four.z, four.w};
+    float *at = t.a.y + ((size_t)row * t.a.value_heads + b.head) * values + first;
+    VV_UNROLL
+    for (unsigned i = 0; i < 4; i++) {
+        if (first + i < values) {
+            at[i] = out[i];
+        }
+    }
+    if (to.planes.x) {
+        quantise_segment(to.planes, row, b.head, four, to.trouble);
     }
 }
 
 template <int C> constexpr int few_parts = FEW_DIM / (FEW_GROUPS * C);
 
-template <int C, int ROWS> __device__ void take_few_rows(const task &t) {
+template <int C, int ROWS> __device__ void take_few_rows(const task &t, const few_planes &to) {
     constexpr int PARTS = few_parts<C>, COLUMNS = FEW_GROUPS * C;
     few_shared *m = vv_dynamic_shared<few_shared>();
     unsigned unit = blockIdx.x / PARTS, heads = (unsigned)t.a.value_heads,
@@ -230,7 +252,7 @@ template <int C, int ROWS> __device__ void take_few_rows(const task &t) {
         }
         vv_sync_parts<PARTS>(); /* the other part's y is here, or, of a commit, still has a place */
         if (t.a.mode != VV_GDN_COMMIT) {
-            finish_rows(t, b, n, m);
+            finish_rows<PARTS>(t, b, n, to, m);
         }
     }
     if (rows <= 0) {
@@ -239,14 +261,15 @@ template <int C, int ROWS> __device__ void take_few_rows(const task &t) {
 }
 
 /* A block a head. */
-__global__ void __launch_bounds__(FEW_THREADS) few_rows(task t) {
-    take_few_rows<4, FEW_ROWS>(t);
+__global__ void __launch_bounds__(FEW_THREADS) few_rows(task t, few_planes to) {
+    take_few_rows<4, FEW_ROWS>(t, to);
 }
 
 /* Two blocks a head. */
 template <int ROWS>
-__global__ void VV_PAIR_OF_BLOCKS __launch_bounds__(FEW_THREADS, 2) few_rows_in_pairs(task t) {
-    take_few_rows<2, ROWS>(t);
+__global__ void VV_PAIR_OF_BLOCKS __launch_bounds__(FEW_THREADS, 2)
+    few_rows_in_pairs(task t, few_planes to) {
+    take_few_rows<2, ROWS>(t, to);
 }
 
 } // namespace
