@@ -1,7 +1,9 @@
 /*
  * What keeping a conversation's state costs, and what it saves: `kept MODEL TOKENS CHATS` reads a
  * text of random tokens, keeps it, comes back to it, and lets chats of that length take turns on
- * one slot. Times are the least of three. See docs/sessions.md.
+ * one slot. Times are the least of three. `--device NAME` is as the command's; with `--layers N`
+ * MODEL is a released model's name, and that many of its layers have weights that are made up; an
+ * n-gram table is cut so that all take `--room GIB` at most. See docs/sessions.md.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -165,25 +167,70 @@ static void chats_in_turn(int32_t *texts, size_t chats, size_t count) {
            chats, count, TURNS, chats * count, read, kept.spacing, (double)kept.bytes / 1048576);
 }
 
+/* ---- what is asked for ---- */
+
+struct asked {
+    const char *model;
+    size_t tokens, chats;
+    enum varve_device device;
+    struct varve_geometry_options described; /* of `layers`, or none */
+};
+
+static void refuse(const char *why) {
+    fprintf(stderr, "kept: %s: kept MODEL TOKENS CHATS [--device NAME] [--layers N --room GIB]\n",
+            why);
+    exit(EXIT_FAILURE);
+}
+
+static enum varve_device device_of(const char *name) {
+    static const char *const names[] = {"cpu", "mock", "cuda", "cuda-emulated"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(name, names[i]) == 0) {
+            return (enum varve_device)i;
+        }
+    }
+    refuse("a device is cpu, mock, cuda or cuda-emulated");
+    return VARVE_DEVICE_CPU;
+}
+
+static struct asked read_arguments(int count, char **argument) {
+    if (count < 4 || count % 2 != 0) {
+        refuse("give a model, tokens, and how many chats");
+    }
+    struct asked a = {.model = argument[1],
+                      .tokens = strtoul(argument[2], NULL, 10),
+                      .chats = strtoul(argument[3], NULL, 10)};
+    for (int i = 4; i < count; i += 2) {
+        if (strcmp(argument[i], "--device") == 0) {
+            a.device = device_of(argument[i + 1]);
+        } else if (strcmp(argument[i], "--layers") == 0) {
+            a.described.layers = (uint32_t)strtoul(argument[i + 1], NULL, 10);
+        } else if (strcmp(argument[i], "--room") == 0) {
+            a.described.room = strtoull(argument[i + 1], NULL, 10) << 30;
+        } else {
+            refuse("there is no such option");
+        }
+    }
+    if (a.tokens < 256 || a.tokens > 1 << 20 || a.chats > 64) {
+        refuse("256 to 1048576 tokens and up to 64 chats are possible");
+    }
+    return a;
+}
+
 int main(int arguments, char **argument) {
-    if (arguments != 4) {
-        fprintf(stderr, "kept: give a model, tokens, and how many chats\n");
-        return EXIT_FAILURE;
-    }
-    size_t count = strtoul(argument[2], NULL, 10), chats = strtoul(argument[3], NULL, 10);
-    if (count < 256 || count > 1 << 20 || chats > 64) {
-        fprintf(stderr, "kept: 256 to 1048576 tokens and up to 64 chats are possible\n");
-        return EXIT_FAILURE;
-    }
+    const struct asked asked = read_arguments(arguments, argument);
+    size_t count = asked.tokens, chats = asked.chats;
     struct varve_session_options options = {.slots = 2,
                                             .context = (uint32_t)count,
                                             .window = WINDOW,
                                             .logits = 1,
                                             .kv_f16 = true,
-                                            .keep_bytes = 4ull << 30};
+                                            .keep_bytes = 16ull << 30,
+                                            .device = asked.device};
     struct varve_file *file;
     struct varve_model *model;
-    need(varve_file_open(argument[1], false, &file, &error));
+    need(asked.described.layers ? varve_geometry_open(asked.model, &asked.described, &file, &error)
+                                : varve_file_open(asked.model, false, &file, &error));
     need(varve_model_open(file, NULL, NULL, &model, &error));
     need(varve_session_open(model, &options, &session, &error));
     varve_model_info(model, &info);

@@ -1,4 +1,5 @@
-/* `varve logits` as a program: files of logits, comparison with golden tensors (C034, C044, C185).
+/* `varve logits` as a program: files of logits, comparison with golden tensors (C034, C044, C076,
+ * C185).
  */
 #include "support/command.h"
 
@@ -266,15 +267,15 @@ static void golden_with_rounded_activations(void **state) {
         beyond(varve(GOLDEN(MIXED, MIXED_GOLDEN), "--json", "--tolerance", "1e-6"), 2, 1), 2);
 }
 
-/* Changes 32 bytes within a tensor of the micro model. */
-static const char *damaged(const char *tensor, const void *value, size_t size) {
+/* A copy of a file in which some bytes amid a tensor are others. */
+static const char *damaged(const char *from, const char *tensor, const void *value, size_t size) {
     struct varve_file *file;
     struct varve_tensor t;
     size_t index;
-    assert_int_equal(varve_file_open(MICRO, false, &file, &error), 0);
+    assert_int_equal(varve_file_open(from, false, &file, &error), 0);
     assert_int_equal(varve_file_find(file, tensor, &index, &error), 0);
     varve_file_tensor(file, index, &t);
-    struct bytes b = load(MICRO);
+    struct bytes b = load(from);
     memcpy(b.at + t.offset + t.bytes / 2, value, size);
     varve_file_close(file);
     const char *path = temporary_file(&folder, "damaged.gguf");
@@ -299,7 +300,7 @@ static void golden_finds_the_layer(void **state) {
     };
     const float value = 3;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const char *path = damaged(cases[i].tensor, &value, sizeof value);
+        const char *path = damaged(MICRO, cases[i].tensor, &value, sizeof value);
         struct command_result r = varve(GOLDEN(path, MICRO_GOLDEN), "--sequence", "sixtyfour");
         assert_int_equal(r.code, 1);
         if (!strstr(r.out, cases[i].departs)) {
@@ -307,6 +308,17 @@ static void golden_finds_the_layer(void **state) {
         }
         command_free(&r);
     }
+}
+
+/* A golden draft that is off is found in its sequence, by the same comparison that passes others.
+ */
+static void c076_wrong_golden_drafts(void **state) {
+    (void)state;
+    const float value = 0.25f;
+    const char *path = damaged(MICRO_GOLDEN, "s1.mtp.logits", &value, sizeof value);
+    assert_int_equal(beyond(varve(GOLDEN(MICRO, path), "--json"), 6, 1), 1);
+    assert_int_equal(beyond(varve(GOLDEN(MICRO, path), "--json", "--sequence", "sixtyfour"), 1, 0),
+                     0);
 }
 
 static void golden_containers_that_are_refused(void **state) {
@@ -322,7 +334,7 @@ static void golden_containers_that_are_refused(void **state) {
 static void c185_a_value_that_is_not_finite(void **state) {
     (void)state;
     const float bad = NAN;
-    const char *path = damaged("blk.1.ffn_up_shexp.weight", &bad, sizeof bad);
+    const char *path = damaged(MICRO, "blk.1.ffn_up_shexp.weight", &bad, sizeof bad);
     command_refuses(varve("logits", "-m", path, "--tokens", "1 2 3", "--out",
                           temporary_file(&folder, "nan.npy")),
                     1, WORDS("blk.1"));
@@ -339,6 +351,7 @@ int main(void) {
         cmocka_unit_test(golden_sequences_agree),
         cmocka_unit_test(golden_with_rounded_activations),
         cmocka_unit_test(golden_finds_the_layer),
+        cmocka_unit_test(c076_wrong_golden_drafts),
         cmocka_unit_test(golden_containers_that_are_refused),
         cmocka_unit_test(c185_a_value_that_is_not_finite),
     };

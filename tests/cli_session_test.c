@@ -1,6 +1,6 @@
 /*
  * What is kept of a conversation: files of --session, prompts of --parallel, contexts that are full
- * (cases C056, C065, C069). The model is varve-tiny.
+ * (cases C056, C065, C069, C071). The model is varve-tiny.
  */
 #include "support/command.h"
 #include "support/folder.h"
@@ -113,6 +113,24 @@ static void c069_thoughts_are_dropped(void **state) {
     free(out);
 }
 
+/* The place and the text of the first difference are told. */
+static void c071_where_the_text_differs(void **state) {
+    (void)state;
+    int at = 0;
+    char *out = out_of(varve_reads("Hi\n/stats\n/system It is Monday.\nHi\n/stats\n", "chat", CHATS,
+                                   "--system", "It is Sunday."));
+    static const char told[] = "differs from what was read before from token ";
+    const char *line = strstr(out, told);
+    assert_non_null(line);
+    assert_true(line > strstr(out, "all answers: ")); /* not by the first /stats */
+    assert_int_equal(sscanf(line + strlen(told), "%d", &at), 1);
+    assert_in_range(at, 1, 12);
+    assert_null(strstr(line + 1, told));
+    line = strchr(line, '"');
+    assert_memory_equal(line, "\" Mon", 5);
+    free(out);
+}
+
 static void files_that_cannot_be_gone_on_from(void **state) {
     (void)state;
     const char *raw = temporary_file(&folder, "raw1"), *chat = temporary_file(&folder, "chat1");
@@ -202,6 +220,7 @@ int main(void) {
         cmocka_unit_test(c056_a_conversation_goes_on),
         cmocka_unit_test(c056_nothing_is_read_again),
         cmocka_unit_test(c069_thoughts_are_dropped),
+        cmocka_unit_test(c071_where_the_text_differs),
         cmocka_unit_test(files_that_cannot_be_gone_on_from),
         cmocka_unit_test(prompts_in_parallel),
         cmocka_unit_test(c065_a_full_context),

@@ -19,7 +19,7 @@ models=()
 folders=(tests/data ${1:+"$1"})
 for folder in "${folders[@]}"; do
     for model in "$folder"/{qwen4exp,deepseek4}/*.gguf; do
-        [[ $model == *golden.gguf ]] || models+=("$model")
+        [[ $model == *golden.gguf || $model == *draft.gguf ]] || models+=("$model")
     done
 done
 tokens=$(seq -s ' ' 3 4 275) # 69 of them: more than the largest window but one
@@ -47,7 +47,7 @@ sum() {
     local program=$1 model=$2
     shift 2
     # shellcheck disable=SC2086
-    $program logits -m "$model" --tokens "$tokens" -o "$work/l.npy" "$@"
+    $program logits -m "$model" --tokens "$tokens" -o "$work/l.npy" "$@" || bad "$program fails: $model $*"
     sha256sum < "$work/l.npy"
 }
 
@@ -58,7 +58,7 @@ declare -A want
 compare() {
     local key=$1 got
     shift
-    got=$(sum "$@")
+    got=$(sum "$@") || exit
     [[ $got == "${want[$key]:=$got}" ]] || bad "$2 differs: $*"
     compared=$((compared + 1))
 }

@@ -2,6 +2,7 @@
 #include "chat.h"
 #include "output.h"
 #include "report.h"
+#include "utf8.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -106,15 +107,46 @@ static void print_count(const char *what, const struct chat_count *c) {
                   rate(c->written, c->write_seconds));
 }
 
+/* Where the last prompt differs from what was read before, and how it goes on there. */
+static int print_change(const struct run *run) {
+    enum { SHOWN = 8 };
+    char shown[200] = "";
+    struct varve_error error;
+    struct varve_detokenizer *stream;
+    if (varve_detokenizer_new(varve_model_tokenizer(run->opened.model), true, &stream, &error) !=
+        VARVE_OK) {
+        return fail("%s", error.message);
+    }
+    for (size_t i = run->changed_at, used = 0; i < run->changed_at + SHOWN && i < run->ids.count;
+         i++) {
+        const char *text;
+        size_t length;
+        if (varve_detokenizer_push(stream, run->ids.at[i], &text, &length, &error) == VARVE_OK &&
+            used + length < sizeof shown) {
+            memcpy(shown + used, text, length);
+            used += length;
+        }
+    }
+    varve_detokenizer_free(stream);
+    utf8_printable(shown);
+    output_format("The last text differs from what was read before from token %zu on: \"%s\"\n",
+                  run->changed_at, shown);
+    return EXIT_DONE;
+}
+
 static int stats(struct chat *chat, const char *argument) {
+    int code = EXIT_DONE;
     (void)argument;
     print_count("last answer", &chat->last);
     print_count("all answers", &chat->total);
     output_format("answers: %zu; the context holds %zu of %u tokens\n", chat->turns,
                   varve_session_length(chat->run.session, 0), chat->run.options.context);
+    if (chat->run.changed_at < chat->run.prompt_count) {
+        code = print_change(&chat->run);
+    }
     output_format("Tokens are reused up to where a turn's text differs from what was read: from "
                   "the last copy of the state before that (--keep).\n");
-    return EXIT_DONE;
+    return code;
 }
 
 static int quit(struct chat *chat, const char *argument) {

@@ -24,6 +24,7 @@ int run_read(struct run *run, const char *what, size_t *at) {
     struct varve_error error;
     struct varve_resumed resumed;
     size_t total = run->ids.count, stable = run->marks.stable, window = run->options.window;
+    size_t before = varve_session_length(run->session, 0);
     struct varve_row *rows = malloc((window < total ? window : total) * sizeof *rows);
     if (!rows) {
         return fail("no memory for a window of %zu tokens", window);
@@ -32,6 +33,7 @@ int run_read(struct run *run, const char *what, size_t *at) {
                    ? EXIT_DONE
                    : fail("%s", error.message);
     *at = run->held_count = code == EXIT_DONE ? resumed.held : 0;
+    run->changed_at = code == EXIT_DONE && resumed.shared < before ? resumed.shared : total;
     while (code == EXIT_DONE && *at < total && progress_tokens(NULL, what, *at, total)) {
         size_t end = *at < stable && stable < total ? stable : total;
         size_t count = end - *at < window ? end - *at : window;

@@ -25,6 +25,9 @@ struct run {
     struct varve_ids ids; /* of the prompt, then of the answer */
     /* Tokens of the prompt, how many of them the session held already, and how many were read. */
     size_t prompt_count, held_count, read_count;
+    /* The token where the prompt differs from what the session held; as many as it has where it
+     * goes on from that. */
+    size_t changed_at;
     struct conversation_marks marks; /* in the prompt; none in a raw one */
     size_t dropped;                  /* tokens that left a full context while this answer came */
     size_t limit;                    /* tokens that the answer may have */
