@@ -56,6 +56,14 @@ static bool conflict(const struct touched *a, const struct touched *b, struct vv
     return false;
 }
 
+bool vv_steps_conflict(const struct vv_step *a, const struct vv_step *b) {
+    struct vv_buffer of_a[VV_BUFFERS_MAX], of_b[VV_BUFFERS_MAX];
+    struct touched x = {.buffers = of_a, .count = a->operation->buffers(a->args, of_a)};
+    struct touched y = {.buffers = of_b, .count = b->operation->buffers(b->args, of_b)};
+    struct vv_hazard hazard;
+    return conflict(&x, &y, &hazard);
+}
+
 /* What `bytes` looks at is fetched where the device's memory isn't the host's. */
 size_t vv_step_bytes(const struct vv_program *p, const struct vv_step *s) {
     size_t at = s->operation->looks_at;

@@ -51,14 +51,17 @@ struct vv_program {
     struct vv_profile *profile;   /* or NULL */
     const void *result;           /* as the options say */
     size_t result_bytes;
-    void *result_copy;  /* the host's, where the device's memory is another; NULL: none */
-    bool result_locked; /* it is the launcher's memory for copies */
-    struct vv_error failure;      /* of the recording; code VV_OK: none */
+    void *result_copy;       /* the host's, where the device's memory is another; NULL: none */
+    bool result_locked;      /* it is the launcher's memory for copies */
+    struct vv_error failure; /* of the recording; code VV_OK: none */
 };
 
 /* Sorts the steps into phases (hazards.c). With `all_barriers` every step is a phase of its own, in
  * the order recorded. */
 int vv_plan_phases(struct vv_program *program, struct vv_error *error);
+
+/* Whether one of two steps writes what the other touches. */
+bool vv_steps_conflict(const struct vv_step *a, const struct vv_step *b);
 
 /* Bytes that the run that just ended read and wrote in the step; device memory is looked at. */
 size_t vv_step_bytes(const struct vv_program *program, const struct vv_step *step);

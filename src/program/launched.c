@@ -192,33 +192,102 @@ static int start(const struct vv_variant *variant, const struct vv_launched_step
                      : variant->launch(steps->args, launch);
 }
 
-static int queue_phase(struct vv_program *program, const struct vv_phase *phase,
-                       struct vv_launch *launch, struct vv_error *error) {
-    const struct vv_launcher *launcher = program->device->launcher;
-    uint8_t *scratch = program->launched->scratch;
-    bool chained = program->window->rows <= CHAINED_ROWS_MOST && !program->profile;
-    unsigned branch = 0, branches = chained || program->profile ? 1 : BRANCHES;
-    int code = VV_OK;
-    for (size_t i = phase->begin; i < phase->end && code == VV_OK; i++) {
-        const struct vv_step *s = &program->steps[i];
-        struct vv_launched_step steps[VV_TOGETHER_MAX] = {{s->args, (uint32_t)i}};
-        size_t count = chained ? together(program, phase, i, steps) : 1;
-        if (count == 0) {
-            continue;
-        }
-        code = launcher->branch(program->device, branch++ % branches, launch, error);
-        launch->step = (uint32_t)i;
-        launch->scratch = scratch;
-        scratch += s->variant->scratch ? aligned(s->variant->scratch(s->args, launch)) : 0;
-        if (code == VV_OK && program->profile) {
-            code = launcher->mark(program->device, i, error);
-        }
-        if (code == VV_OK && start(s->variant, steps, count, launch) != VV_OK) {
-            code = vv_fail(error, VV_ERROR_DEVICE, "%s (%s): the GPU refuses to run %s", s->what,
-                           s->operation->name, s->variant->name);
+/* Steps of a phase that are queued already, each with one of the phase before it. */
+struct ahead {
+    size_t step[VV_TOGETHER_MAX];
+    size_t count;
+};
+
+static bool is_ahead(const struct ahead *ahead, size_t step) {
+    bool found = false;
+    for (size_t i = 0; i < ahead->count; i++) {
+        found = found || ahead->step[i] == step;
+    }
+    return found;
+}
+
+/* Whether step `other` of the next phase may be queued with `step`: behind that one there are only
+ * those of its phase that may take one of the next, too. */
+static bool may_be_ahead(const struct vv_program *program, const struct vv_phase *phase,
+                         size_t step, size_t other, const struct ahead *ahead) {
+    const struct vv_step *s = program->steps;
+    bool may =
+        !s[other].variant->launch_all && !is_ahead(ahead, other) && ahead->count < VV_TOGETHER_MAX;
+    for (size_t i = step + 1; i < phase->end && may; i++) {
+        may = !s[i].variant->launch_two || !vv_steps_conflict(&s[i], &s[other]);
+    }
+    return may;
+}
+
+/* Queues a step and one of the next phase, which is noted. false: there is none for it. */
+static bool start_two(const struct vv_program *program, const struct vv_phase *phase, size_t step,
+                      struct ahead *ahead, const struct vv_launch *launch) {
+    const struct vv_step *s = &program->steps[step];
+    for (size_t i = phase[1].begin; i < phase[1].end; i++) {
+        const struct vv_step *other = &program->steps[i];
+        struct vv_launched_step two[] = {{s->args, (uint32_t)step}, {other->args, (uint32_t)i}};
+        if (may_be_ahead(program, phase, step, i, ahead) &&
+            s->variant->launch_two(two, other->variant, launch) == VV_OK) {
+            ahead->step[ahead->count++] = i;
+            return true;
         }
     }
-    return code == VV_OK ? launcher->join(program->device, launch, error) : code;
+    return false;
+}
+
+/* Where the queue of a phase is: what is left of `scratch`; which branch comes next; what of the
+ * next phase is queued. */
+struct place {
+    uint8_t *scratch;
+    unsigned branch, branches;
+    struct ahead ahead;
+};
+
+/* Queues a step, or several of its phase at once; or `two`: with one of the next phase, if any. */
+static int queue_steps(struct vv_program *program, const struct vv_phase *phase,
+                       const struct vv_launched_step *steps, size_t count, bool two,
+                       struct place *at, struct vv_launch *launch, struct vv_error *error) {
+    const struct vv_launcher *launcher = program->device->launcher;
+    const struct vv_step *s = &program->steps[steps->step];
+    int code = launcher->branch(program->device, at->branch++ % at->branches, launch, error);
+    launch->step = steps->step;
+    launch->scratch = at->scratch;
+    at->scratch += s->variant->scratch ? aligned(s->variant->scratch(s->args, launch)) : 0;
+    if (code == VV_OK && program->profile) {
+        code = launcher->mark(program->device, steps->step, error);
+    }
+    if (code == VV_OK && two && start_two(program, phase, steps->step, &at->ahead, launch)) {
+        return VV_OK;
+    }
+    if (code == VV_OK && start(s->variant, steps, count, launch) != VV_OK) {
+        code = vv_fail(error, VV_ERROR_DEVICE, "%s (%s): the GPU refuses to run %s", s->what,
+                       s->operation->name, s->variant->name);
+    }
+    return code;
+}
+
+/* Steps that may take one of the next phase with them are queued behind the phase's others.
+ * `ahead`: of this phase; out: of the next one. */
+static int queue_phase(struct vv_program *program, const struct vv_phase *phase,
+                       struct vv_launch *launch, struct ahead *ahead, struct vv_error *error) {
+    bool chained = program->window->rows <= CHAINED_ROWS_MOST && !program->profile;
+    bool twos = chained && phase + 1 < program->phases + program->phase_count;
+    struct place at = {
+        program->launched->scratch, 0, chained || program->profile ? 1 : BRANCHES, {.count = 0}};
+    int code = VV_OK;
+    for (int turn = 0; turn < 1 + twos; turn++) {
+        for (size_t i = phase->begin; i < phase->end && code == VV_OK; i++) {
+            const struct vv_step *s = &program->steps[i];
+            struct vv_launched_step steps[VV_TOGETHER_MAX] = {{s->args, (uint32_t)i}};
+            bool two = twos && s->variant->launch_two;
+            size_t count = chained ? together(program, phase, i, steps) : 1;
+            if (count > 0 && two == (turn == 1) && !is_ahead(ahead, i)) {
+                code = queue_steps(program, phase, steps, count, two, &at, launch, error);
+            }
+        }
+    }
+    *ahead = at.ahead;
+    return code == VV_OK ? program->device->launcher->join(program->device, launch, error) : code;
 }
 
 /* All steps, to run at once or (`recording`) to be recorded. */
@@ -226,12 +295,13 @@ static int queue(struct vv_program *program, const struct vv_launch *shape, void
                  struct vv_error *error) {
     const struct vv_launcher *launcher = program->device->launcher;
     struct vv_launch launch = *shape;
+    struct ahead ahead = {.count = 0};
     int code = launcher->begin(program->device, recording != NULL, &launch, error);
     if (code != VV_OK) {
         return code;
     }
     for (size_t k = 0; k < program->phase_count && code == VV_OK; k++) {
-        code = queue_phase(program, &program->phases[k], &launch, error);
+        code = queue_phase(program, &program->phases[k], &launch, &ahead, error);
     }
     if (code == VV_OK && program->profile) {
         code = launcher->mark(program->device, program->count, error);

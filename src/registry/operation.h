@@ -53,6 +53,11 @@ struct vv_variant {
      * variants have this function; `on` has the first one's number. NULL: one by one. */
     int (*launch_all)(const struct vv_launched_step *steps, size_t count,
                       const struct vv_launch *on);
+    /* Or it and a step that takes its result, whose variant is `next` and has no launch_all:
+     * VV_ERROR_UNSUPPORTED if it can't do the work of such a one, too, and nothing was queued.
+     * NULL: never, as where there is launch_all. */
+    int (*launch_two)(const struct vv_launched_step *steps /* [2] */, const struct vv_variant *next,
+                      const struct vv_launch *on);
 };
 
 /*

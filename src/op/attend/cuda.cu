@@ -23,9 +23,10 @@ bool tiled(const struct vv_attend &a) {
 tile_shape shape_of(const struct vv_attend &a) {
     tile_shape s = {};
     /* Keys that follow each other begin a quarter or half of the banks apart. */
-    s.key_row = (a.width * element_bytes(a.k) + 127) / 128 * 128 + 16 * element_bytes(a.k);
-    s.value_row = a.width * element_bytes(a.v);
-    size_t keys = CHUNK * s.key_row, values = CHUNK * s.value_row;
+    s.key_row =
+        (uint32_t)((a.width * element_bytes(a.k) + 127) / 128 * 128 + 16 * element_bytes(a.k));
+    s.value_row = (uint32_t)(a.width * element_bytes(a.v));
+    uint32_t keys = CHUNK * s.key_row, values = CHUNK * s.value_row;
     s.value = keys + values <= SHARED_MOST ? keys : 0;
     s.bytes = s.value ? keys + values : keys > values ? keys : values;
     return s;

@@ -17,7 +17,8 @@
 namespace {
 
 enum {
-    TILE_THREADS = 128,
+    TILE_WARPS = 4,
+    TILE_THREADS = 32 * TILE_WARPS,
     TILE_WIDTH = 256, /* the most; a multiple of 16 */
     SHARERS = 8,      /* threads that share keys */
     AT_ONCE = 4,      /* keys a thread takes at a time */
@@ -26,9 +27,9 @@ enum {
 
 /* How much shared memory the parts of a tile take, from its beginning on. */
 struct tile_shape {
-    size_t key_row, value_row; /* bytes */
-    size_t value;              /* where values begin: behind the keys, or in their place */
-    size_t bytes;
+    uint32_t key_row, value_row; /* bytes */
+    uint32_t value;              /* where values begin: behind the keys, or in their place */
+    uint32_t bytes;
 };
 
 template <int HEADS> struct tile_small {
@@ -62,14 +63,25 @@ __device__ void load_queries(const task &t, const tile &b, queries<HEADS> &to) {
     }
 }
 
-/* Copies the rows of a chunk's keys, or values, for the block's key/value head. */
+/* Copies the rows of a chunk's keys, or values, for the block's key/value head: a warp a row. */
 __device__ void copy_chunk(const struct vv_state_view &v, const task &t, const tile &b,
-                           const uint32_t *entry, uint32_t count, uint8_t *to, size_t row_bytes) {
-    uint32_t pieces = (uint32_t)(t.a.width * element_bytes(v) / 16);
-    size_t offset = b.kv_head * t.a.width * element_bytes(v);
-    for (uint32_t i = threadIdx.x; i < count * pieces; i += TILE_THREADS) {
-        uint32_t j = i / pieces, at = i % pieces * 16;
-        vv_copy_async<16>(to + j * row_bytes + at, entry_at(v, b.k, entry[j]) + offset + at);
+                           const uint32_t *entry, uint32_t count, uint8_t *to, uint32_t row_bytes) {
+    uint32_t bytes = (uint32_t)(t.a.width * element_bytes(v)), lane = threadIdx.x % 32 * 16;
+    uint32_t stride = (uint32_t)v.entry_stride, warp = threadIdx.x / 32;
+    const uint8_t *from = entry_at(v, b.k, 0) + b.kv_head * bytes;
+    uint32_t row[CHUNK / TILE_WARPS]; /* looked up before the copies, which let no load pass */
+    VV_UNROLL
+    for (uint32_t i = 0; i < CHUNK / TILE_WARPS; i++) {
+        row[i] = warp + i * TILE_WARPS < count ? entry[warp + i * TILE_WARPS] : 0;
+    }
+    for (uint32_t at = lane; at < bytes; at += 32 * 16) {
+        VV_UNROLL
+        for (uint32_t i = 0; i < CHUNK / TILE_WARPS; i++) {
+            uint32_t j = warp + i * TILE_WARPS;
+            if (j < count) {
+                vv_copy_async<16>(to + j * row_bytes + at, from + (size_t)row[i] * stride + at);
+            }
+        }
     }
 }
 

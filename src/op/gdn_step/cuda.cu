@@ -32,6 +32,7 @@ task task_of(const struct vv_gdn_step &a, const vv_launch *on) {
             w->sequences,
             together(a),
             a.kernel == 4 && aligned(a.conv, 16),
+            (float)(1 / sqrt((double)a.key_dim)),
             vv_trouble_of(on)};
 }
 
@@ -85,6 +86,15 @@ bool few(const struct vv_gdn_step &a) {
            a.window->rows <= FEW_A_SEQUENCE * a.window->sequences;
 }
 
+int launch_few(const task &t, const few_planes &to, const vv_launch *on) {
+    unsigned heads = (unsigned)((size_t)t.sequences * t.a.value_heads);
+    if (!vv_pairs() || 2 * heads > on->processors) {
+        return vv_start_early(few_rows, heads, FEW_THREADS, sizeof(few_shared), on->stream, t, to);
+    }
+    return vv_start_early(t.rows == 1 ? few_rows_in_pairs<1> : few_rows_in_pairs<FEW_ROWS>,
+                          2 * heads, FEW_THREADS, sizeof(few_shared), on->stream, t, to);
+}
+
 int launch(const void *args, const vv_launch *on) {
     const auto &a = *static_cast<const struct vv_gdn_step *>(args);
     if (!supported(a)) {
@@ -92,14 +102,20 @@ int launch(const void *args, const vv_launch *on) {
     }
     task t = task_of(a, on);
     if (few(a)) {
-        unsigned heads = (unsigned)((size_t)t.sequences * a.value_heads);
-        return vv_pairs() && 2 * heads <= on->processors
-                   ? vv_start_early(few_rows_in_pairs, 2 * heads, FEW_THREADS, sizeof(few_shared),
-                                    on->stream, t)
-                   : vv_start_early(few_rows, heads, FEW_THREADS, sizeof(few_shared), on->stream,
-                                    t);
+        return launch_few(t, few_planes{}, on);
     }
     return a.key_dim <= VV_SEGMENT ? launch_many<2, 1>(t, on) : launch_many<2, 2>(t, on);
+}
+
+/* The planes, too. */
+int launch_planes(const vv_launched_step *steps, const vv_variant *next, const vv_launch *on) {
+    const auto &a = *static_cast<const struct vv_gdn_step *>(steps[0].args);
+    const vv_planes *planes =
+        vv_planes_of(steps[1].args, next, a.y, a.value_heads * a.value_dim, (size_t)a.window->rows);
+    if (!planes || !supported(a) || !few(a) || a.value_dim != VV_SEGMENT) {
+        return VV_ERROR_UNSUPPORTED;
+    }
+    return launch_few(task_of(a, on), few_planes{*planes, {on->status, steps[1].step}}, on);
 }
 
 /* The scan alone, whatever the rows, with more columns a thread: fewer copies of q̂ and k̂. */
@@ -119,7 +135,8 @@ size_t scratch(const void *args, const vv_launch *) {
 
 const vv_variant variants[] = {
     {"gdn_step/cuda_wide", VV_CUDA_ANY, true, fits_wide, nullptr, nullptr, launch_wide, scratch},
-    {"gdn_step/cuda", VV_CUDA_ANY, true, nullptr, nullptr, nullptr, launch, scratch},
+    {"gdn_step/cuda", VV_CUDA_ANY, true, nullptr, nullptr, nullptr, launch, scratch, nullptr,
+     launch_planes},
     {},
 };
 

@@ -15,6 +15,7 @@ struct task {
     int32_t rows, sequences;
     unsigned together; /* columns of S that lie at a multiple of their size: 1, 2 or 4 */
     bool fours;        /* four taps, whose weights begin at multiples of 16 bytes */
+    float query_scale; /* 1 / sqrt(key_dim) */
     vv_trouble trouble;
 };
 
@@ -124,37 +125,23 @@ __device__ void convolve(const task &t, const float *const *tap, int32_t n, size
     }
 }
 
-/* alpha + dt_bias, a and beta of a value head for the sequence's row i. */
-__device__ float3 raw_gates(const task &t, const stretch &s, int32_t i, size_t head) {
+/* alpha and beta of a value head for the sequence's row i, the window's `row`. */
+__device__ float2 raw_gates(const task &t, const stretch &s, int32_t i, int32_t row, size_t head) {
     const float *alpha, *beta;
     if (t.a.mode == VV_GDN_COMMIT) {
         alpha = entry(t.a.gate_ring, s.slot, s.first + i);
         beta = alpha + t.a.value_heads;
     } else {
-        size_t at = (size_t)t.sequence_row[s.begin + i] * t.a.value_heads;
+        size_t at = (size_t)row * t.a.value_heads;
         alpha = t.a.alpha + at;
         beta = t.a.beta + at;
     }
-    return make_float3(alpha[head] + t.a.dt_bias[head], t.a.a[head], beta[head]);
+    return make_float2(alpha[head], beta[head]);
 }
 
-/* exp(g) and β. */
-__device__ float2 gates_from(float3 raw) {
-    return make_float2(vv_exp(raw.y * vv_softplus(raw.x)), vv_sigmoid(raw.z));
-}
-
-/* 1 / length of x [key_dim] by a half warp, as l2 has it; trouble is told. i -> x(i). */
-template <typename X> __device__ float inverse_length(const task &t, X x) {
-    float squares = 0.0f;
-    for (size_t at = 0; at < t.a.key_dim; at += VV_SEGMENT) {
-        size_t n = t.a.key_dim - at < VV_SEGMENT ? t.a.key_dim - at : VV_SEGMENT;
-        auto value = [&](size_t i) { return x(at + i); };
-        squares += vv_dot_segment_across(value, value, n);
-    }
-    if (!isfinite(squares)) {
-        vv_report(t.trouble, VV_ERROR_NOT_FINITE);
-    }
-    return 1.0f / sqrtf(squares + t.a.eps);
+/* exp(g) and β; `rate` is a. */
+__device__ float2 gates_from(float2 raw, float rate, float bias) {
+    return make_float2(vv_exp(rate * vv_softplus(raw.x + bias)), vv_sigmoid(raw.y));
 }
 
 } // namespace

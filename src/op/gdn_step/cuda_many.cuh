@@ -68,7 +68,7 @@ __device__ void prepare_key(const task &t, const prepared &p, const float *const
         vv_report(t.trouble, VV_ERROR_NOT_FINITE);
     }
     float inverse = 1.0f / sqrtf(squares + t.a.eps);
-    float scale = which == 0 ? (float)(1 / sqrt((double)dim)) : 1.0f;
+    float scale = which == 0 ? t.query_scale : 1.0f;
     float *to = (which == 0 ? p.q : p.k) + ((size_t)n * t.a.key_heads + key_head) * p.dim;
     VV_UNROLL
     for (int i = 0; i < 8 * SEGMENTS; i++) {
@@ -116,7 +116,8 @@ __global__ void __launch_bounds__(32 * PREPARED_ROWS) prepare_rows(task t, prepa
     } else {
         for (size_t head = threadIdx.x % 32; head < t.a.value_heads; head += 32) {
             p.gates[head * (size_t)t.rows + (size_t)n] =
-                gates_from(raw_gates(t, s, n - s.begin, head));
+                gates_from(raw_gates(t, s, n - s.begin, t.sequence_row[n], head), t.a.a[head],
+                           t.a.dt_bias[head]);
         }
     }
 }

@@ -28,10 +28,10 @@ __device__ size_t staged_at(size_t i) {
 }
 
 /* The key that a thread's element e is. */
-__device__ size_t key_of(unsigned g, int e) {
+__device__ unsigned key_of(unsigned g, int e) {
     int in = e % SEGMENT_KEYS;
-    return (size_t)(e / SEGMENT_KEYS * VV_SEGMENT + in % ROUNDS * VV_LANES +
-                    in / ROUNDS * SHARERS) +
+    return (unsigned)(e / SEGMENT_KEYS * VV_SEGMENT + in % ROUNDS * VV_LANES +
+                      in / ROUNDS * SHARERS) +
            g;
 }
 
@@ -160,40 +160,49 @@ __device__ float step_row(columns<C, SEGMENTS> &x, const float (&delta)[C], cons
     return y;
 }
 
+/* C columns of a row of S at once. */
+template <int C> using together_type = typename std::conditional<C == 4, float4, float2>::type;
+
+template <int C> __device__ void load_together(float (&one)[C], const float *at, bool here) {
+    together_type<C> all = {};
+    if (here) {
+        all = *reinterpret_cast<const together_type<C> *>(at);
+    }
+    memcpy(one, &all, sizeof one);
+}
+template <int C> __device__ void store_together(const float (&one)[C], float *at) {
+    together_type<C> all;
+    memcpy(&all, one, sizeof all);
+    *reinterpret_cast<together_type<C> *>(at) = all;
+}
+
 /*
  * What a thread has of S [key_dim][value_dim] from column `column` on; `from` NULL: zeros. Columns
- * are read as many at once as there are behind each other at a multiple of their size, which is
- * `together`: 1, 2 or 4.
+ * are read as many at once as `together` says.
  */
 template <int C, int SEGMENTS>
 __device__ void load_state(columns<C, SEGMENTS> &x, const float *from, size_t key_dim,
                            size_t value_dim, size_t column, unsigned together, unsigned g) {
-    VV_UNROLL
-    for (int e = 0; e < SEGMENTS * SEGMENT_KEYS; e++) {
-        size_t key = key_of(g, e);
-        const float *at = from + key * value_dim + column;
-        bool here = from && key < key_dim;
-        if (C % 4 == 0 && together == 4) {
-            float4 four = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-            if (here && column < value_dim) {
-                four = *reinterpret_cast<const float4 *>(at);
+    constexpr int ELEMENTS = SEGMENTS * SEGMENT_KEYS;
+    unsigned row = (unsigned)value_dim; /* floats; a matrix has few enough for 32 bits */
+    const float *at = from + column;
+    auto here = [&](int e) { return from && key_of(g, e) < key_dim; };
+    if (together >= C) {
+        VV_UNROLL
+        for (int e = 0; e < ELEMENTS; e++) {
+            float one[C];
+            load_together<C>(one, at + key_of(g, e) * row, here(e) && column < value_dim);
+            for (int c = 0; c < C; c++) {
+                x.s[c][e] = one[c];
             }
-            x.s[0][e] = four.x;
-            x.s[1][e] = four.y;
-            x.s[C % 4 ? 0 : 2][e] = four.z;
-            x.s[C % 4 ? 0 : 3][e] = four.w;
-            continue;
         }
-        for (int c = 0; c < C; c += 2) {
-            float2 two = make_float2(0.0f, 0.0f);
-            if (together > 1 && here && column + (size_t)c < value_dim) {
-                two = *reinterpret_cast<const float2 *>(at + c);
-            } else if (here) {
-                two.x = column + (size_t)c < value_dim ? at[c] : 0.0f;
-                two.y = column + (size_t)c + 1 < value_dim ? at[c + 1] : 0.0f;
-            }
-            x.s[c][e] = two.x;
-            x.s[c + 1][e] = two.y;
+        return;
+    }
+    VV_UNROLL
+    for (int e = 0; e < ELEMENTS; e++) {
+        for (int c = 0; c < C; c++) {
+            bool inside = here(e) && column + (size_t)c < value_dim;
+            x.s[c][e] = inside ? at[key_of(g, e) * row + (size_t)c] : 0.0f;
         }
     }
 }
@@ -201,27 +210,27 @@ __device__ void load_state(columns<C, SEGMENTS> &x, const float *from, size_t ke
 template <int C, int SEGMENTS>
 __device__ void store_state(const columns<C, SEGMENTS> &x, float *to, size_t key_dim,
                             size_t value_dim, size_t column, unsigned together, unsigned g) {
-    VV_UNROLL
-    for (int e = 0; e < SEGMENTS * SEGMENT_KEYS; e++) {
-        size_t key = key_of(g, e);
-        float *at = to + key * value_dim + column;
-        if (C % 4 == 0 && together == 4) {
-            if (key < key_dim && column < value_dim) {
-                *reinterpret_cast<float4 *>(at) =
-                    make_float4(x.s[0][e], x.s[1][e], x.s[C % 4 ? 0 : 2][e], x.s[C % 4 ? 0 : 3][e]);
+    constexpr int ELEMENTS = SEGMENTS * SEGMENT_KEYS;
+    unsigned row = (unsigned)value_dim; /* floats; a matrix has few enough for 32 bits */
+    float *at = to + column;
+    if (together >= C) {
+        VV_UNROLL
+        for (int e = 0; e < ELEMENTS; e++) {
+            float one[C];
+            for (int c = 0; c < C; c++) {
+                one[c] = x.s[c][e];
             }
-            continue;
+            if (key_of(g, e) < key_dim && column < value_dim) {
+                store_together<C>(one, at + key_of(g, e) * row);
+            }
         }
-        for (int c = 0; c < C && key < key_dim; c += 2) {
-            if (together > 1 && column + (size_t)c < value_dim) {
-                *reinterpret_cast<float2 *>(at + c) = make_float2(x.s[c][e], x.s[c + 1][e]);
-                continue;
-            }
-            if (column + (size_t)c < value_dim) {
-                at[c] = x.s[c][e];
-            }
-            if (column + (size_t)c + 1 < value_dim) {
-                at[c + 1] = x.s[c + 1][e];
+        return;
+    }
+    VV_UNROLL
+    for (int e = 0; e < ELEMENTS; e++) {
+        for (int c = 0; c < C; c++) {
+            if (key_of(g, e) < key_dim && column + (size_t)c < value_dim) {
+                at[key_of(g, e) * row + (size_t)c] = x.s[c][e];
             }
         }
     }

@@ -9,16 +9,29 @@ VV_C_BEGIN
 #include "quant/split.h"
 VV_C_END
 #include "op/cuda/products.h"
+#include "op/quantize_rows/cuda_segment.cuh"
 
 namespace {
 
-/* A half warp a segment, whose values stay in registers between the write and the norm. */
-__global__ void __launch_bounds__(1024) norm(struct vv_hyper_norm a, vv_trouble trouble) {
+/* Planes of what it gives, where they are wanted with it. */
+struct norm_planes {
+    vv_planes planes;
+    vv_trouble trouble;
+};
+
+/* A half warp a segment, whose values stay in registers between the write and the norm. PLANES: the
+ * width is a multiple of 128. */
+template <bool PLANES>
+__global__ void __launch_bounds__(1024)
+    norm(struct vv_hyper_norm a, norm_planes to, vv_trouble trouble) {
+    float *part = vv_dynamic_shared<float>(), *kept = part + vv_parts(a.width); /* [width] */
     unsigned stream = blockIdx.x, row = stream / (unsigned)a.streams;
     unsigned width = (unsigned)a.width, step = blockDim.x / VV_LANES * VV_SEGMENT;
-    unsigned first = threadIdx.x / VV_LANES * VV_SEGMENT;
+    unsigned start = stream % (unsigned)a.streams * width;   /* of the stream in its row */
+    unsigned mine = threadIdx.x / VV_LANES % 2 * VV_SEGMENT; /* of the warp's two segments */
+    unsigned first = threadIdx.x / 32 * 2 * VV_SEGMENT;
     float *x = a.x + (size_t)stream * width, *h = a.h + (size_t)stream * width;
-    const float *weight = a.weight + stream % (unsigned)a.streams * width;
+    const float *weight = a.weight + start;
     const float *o = a.o + (size_t)row * width;
     float w[VV_LANE_VALUES], v[VV_LANE_VALUES];
     auto load_weights = [&](unsigned at) {
@@ -29,7 +42,7 @@ __global__ void __launch_bounds__(1024) norm(struct vv_hyper_norm a, vv_trouble 
         vv_load_lane(
             v, [&](unsigned i) { return x[i]; }, at, width);
     };
-    load_weights(first);
+    load_weights(first + mine);
     vv_follow();
     auto load_written = [&](unsigned at) {
         load(at);
@@ -41,26 +54,57 @@ __global__ void __launch_bounds__(1024) norm(struct vv_hyper_norm a, vv_trouble 
                           at, width);
         }
     };
-    float sum = vv_squares_block(v, load_written, width, vv_dynamic_shared<float>());
+    float sum = vv_squares_block(v, load_written, width, part);
     if (!isfinite(sum)) {
         vv_report(trouble, VV_ERROR_NOT_FINITE);
         return;
     }
     float inv = 1.0f / sqrtf(sum / (float)width + a.eps);
-    for (unsigned at = first; at < width; at += step) {
+    for (unsigned at = first; at < width; at += step) { /* whole warps */
         if (step < width) { /* several each, of which those of the last are here */
-            load_weights(at);
-            load(at);
+            load_weights(at + mine);
+            load(at + mine);
         }
-        vv_store_lane([&](unsigned i, unsigned m) { h[i] = (v[m] * inv) * w[m]; }, at, width);
+        auto finish = [&](unsigned i, unsigned m) {
+            float value = (v[m] * inv) * w[m];
+            h[i] = value;
+            if (PLANES) {
+                kept[i] = value;
+            }
+        };
+        vv_store_lane(finish, at + mine, width);
+        __syncwarp();
+        for (unsigned s = at; PLANES && s < at + 2 * VV_SEGMENT && s < width; s += VV_SEGMENT) {
+            float4 four = reinterpret_cast<const float4 *>(kept + s)[threadIdx.x % 32];
+            quantise_segment(to.planes, row, (start + s) / VV_SEGMENT, four, to.trouble);
+        }
     }
 }
 
 int launch_norm(const void *args, const vv_launch *on) {
     auto a = *static_cast<const struct vv_hyper_norm *>(args);
     unsigned blocks = (unsigned)(vv_rows(a.rows) * a.streams);
-    return vv_start_early(norm, blocks, vv_segment_threads(a.width),
-                          vv_parts(a.width) * sizeof(float), on->stream, a, vv_trouble_of(on));
+    return vv_start_early(norm<false>, blocks, vv_segment_threads(a.width),
+                          vv_parts(a.width) * sizeof(float), on->stream, a, norm_planes{},
+                          vv_trouble_of(on));
+}
+
+/* Wider rows would need more shared memory than any device has. */
+constexpr size_t planes_most = 8192;
+
+/* The planes, too, which come from what the threads hold. */
+int launch_norm_planes(const vv_launched_step *steps, const vv_variant *next, const vv_launch *on) {
+    auto a = *static_cast<const struct vv_hyper_norm *>(steps[0].args);
+    size_t rows = vv_rows(a.rows);
+    const vv_planes *planes = vv_planes_of(steps[1].args, next, a.h, a.streams * a.width, rows);
+    if (!planes || a.width % VV_SEGMENT > 0 || a.width > planes_most) {
+        return VV_ERROR_UNSUPPORTED;
+    }
+    unsigned blocks = (unsigned)(rows * a.streams);
+    norm_planes to = {*planes, {on->status, steps[1].step}};
+    return vv_start_early(norm<true>, blocks, vv_segment_threads(a.width),
+                          (vv_parts(a.width) + a.width) * sizeof(float), on->stream, a, to,
+                          vv_trouble_of(on));
 }
 
 /* ---- down ---- */
@@ -109,7 +153,8 @@ int launch_up(const void *args, const vv_launch *on) {
 }
 
 const vv_variant norm_variants[] = {
-    {"hyper_norm/cuda", VV_CUDA_ANY, true, nullptr, nullptr, nullptr, launch_norm, nullptr},
+    {"hyper_norm/cuda", VV_CUDA_ANY, true, nullptr, nullptr, nullptr, launch_norm, nullptr, nullptr,
+     launch_norm_planes},
     {},
 };
 const vv_variant down_variants[] = {

@@ -1,50 +1,9 @@
-/*
- * A warp a segment of 128 values, four a thread. The largest magnitude of 32 values is that of
- * eight threads, of 128 that of all; sums of 16 are those of four.
- */
-#include "op/cuda/kernel.cuh"
-VV_C_BEGIN
-#include "op/quantize_rows/contract.h"
-VV_C_END
+/* A warp a segment. */
+#include "op/quantize_rows/cuda_segment.cuh"
 
 namespace {
 
 enum { WARPS = 4 };
-
-/* The largest of eight neighbours. */
-__device__ uint32_t largest_of_eight(uint32_t mine) {
-    for (int apart = 4; apart > 0; apart /= 2) {
-        uint32_t other = __shfl_xor_sync(0xffffffffu, mine, apart);
-        mine = mine > other ? mine : other;
-    }
-    return mine;
-}
-
-/* Four values to four integers, and the unit's scale. */
-__device__ bool quantise(const float *x, uint32_t top, int *q, float *scale) {
-    float amax = vv_from_bits(top), inv = 127.0f / amax;
-    *scale = amax / 127.0f;
-    if (top < vv_bits(0x1p-60f)) {
-        *scale = inv = 0.0f;
-    }
-    for (int i = 0; i < 4; i++) {
-        q[i] = __float2int_rn(x[i] * inv);
-    }
-    return top < vv_bits(0x1p+80f);
-}
-
-__device__ void store(const int *q, int8_t *to, int16_t *sum16, bool here) {
-    int sum = q[0] + q[1] + q[2] + q[3];
-    sum += __shfl_xor_sync(0xffffffffu, sum, 1);
-    sum += __shfl_xor_sync(0xffffffffu, sum, 2);
-    if (here) {
-        *reinterpret_cast<char4 *>(to) =
-            make_char4((signed char)q[0], (signed char)q[1], (signed char)q[2], (signed char)q[3]);
-        if (threadIdx.x % 4 == 0) {
-            *sum16 = (int16_t)sum;
-        }
-    }
-}
 
 __global__ void __launch_bounds__(32 * WARPS)
     planes(vv_planes p, unsigned rows, vv_trouble trouble) {
@@ -59,33 +18,7 @@ __global__ void __launch_bounds__(32 * WARPS)
         return;
     }
     float4 four = here ? *reinterpret_cast<const float4 *>(p.x + at) : float4{};
-    const float x[4] = {four.x, four.y, four.z, four.w};
-    uint32_t top = 0;
-    for (unsigned i = 0; i < 4; i++) {
-        uint32_t magnitude = vv_bits(x[i]) & 0x7fffffffu;
-        top = magnitude > top ? magnitude : top;
-    }
-    uint32_t fine = largest_of_eight(top), coarse = __reduce_max_sync(0xffffffffu, top);
-    int q[4];
-    float scale;
-    bool good = true;
-    if (p.coarse_q) {
-        good = quantise(x, coarse, q, &scale);
-        store(q, p.coarse_q + at, p.coarse_sum16 + at / 16, here);
-        if (lane == 0) {
-            p.coarse_scale[unit] = scale;
-        }
-    }
-    if (p.fine_q) {
-        good = quantise(x, fine, q, &scale) && good;
-        store(q, p.fine_q + at, p.fine_sum16 + at / 16, here);
-        if (here && lane % 8 == 0) {
-            p.fine_scale[at / VV_FINE_UNIT] = scale;
-        }
-    }
-    if (!good) {
-        vv_report(trouble, VV_ERROR_NOT_FINITE);
-    }
+    quantise_segment(p, row, segment, four, trouble);
     __syncwarp();
     if (lane == 0 && p.coarse_panel) {
         vv_coarse_panel_row(&p, row, segment, &p.coarse_panel[segment * rows + row]);
@@ -95,7 +28,9 @@ __global__ void __launch_bounds__(32 * WARPS)
     }
 }
 
-int launch(const void *args, const vv_launch *on) {
+} // namespace
+
+int vv_cuda_quantize_rows(const void *args, const vv_launch *on) {
     auto a = static_cast<const struct vv_quantize_rows *>(args);
     size_t rows = vv_rows(a->rows);
     size_t units = rows * vv_plane_scales(a->planes.width, VV_COARSE_UNIT);
@@ -103,8 +38,11 @@ int launch(const void *args, const vv_launch *on) {
                           (unsigned)rows, vv_trouble_of(on));
 }
 
+namespace {
+
 const vv_variant variants[] = {
-    {"quantize_rows/cuda", VV_CUDA_ANY, true, nullptr, nullptr, nullptr, launch, nullptr},
+    {"quantize_rows/cuda", VV_CUDA_ANY, true, nullptr, nullptr, nullptr, vv_cuda_quantize_rows,
+     nullptr},
     {},
 };
 

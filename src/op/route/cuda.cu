@@ -21,9 +21,8 @@ __device__ size_t words_a_row(const struct vv_route *a) {
 }
 
 /* A row by a warp, its scores in registers; false: they are too many for that. */
-__device__ bool route_held(const struct vv_route &a, size_t row, vv_trouble trouble) {
-    __shared__ vv_bound_shared all[ROUTE_WARPS];
-    vv_bound_shared *m = &all[threadIdx.x / 32];
+__device__ bool route_held(const struct vv_route &a, size_t row, vv_bound_shared *m,
+                           vv_trouble trouble) {
     unsigned lane = threadIdx.x % 32, experts = (unsigned)a.experts, used = (unsigned)a.used;
     if (experts > VV_HELD * 32 || used > 32) {
         return false;
@@ -98,30 +97,38 @@ __device__ void route_any(const struct vv_route &a, size_t row, vv_trouble troub
     }
 }
 
+template <int WARPS>
+__device__ void route_row(const struct vv_route &a, size_t row, vv_trouble trouble) {
+    __shared__ vv_bound_shared held[WARPS];
+    if (!route_held(a, row, &held[threadIdx.x / 32], trouble)) {
+        route_any(a, row, trouble);
+    }
+}
+
 __global__ void __launch_bounds__(32 * ROUTE_WARPS)
     route(struct vv_route a, size_t rows, vv_trouble trouble) {
     size_t row = (size_t)blockIdx.x * ROUTE_WARPS + threadIdx.x / 32;
     vv_follow();
-    if (row < rows && !route_held(a, row, trouble)) {
-        route_any(a, row, trouble);
+    if (row < rows) {
+        route_row<ROUTE_WARPS>(a, row, trouble);
     }
 }
 
 constexpr size_t shared_most = 48 << 10;
 
-size_t route_shared(const struct vv_route *a) {
-    return ROUTE_WARPS * (a->experts + a->used) * sizeof(uint32_t);
+size_t route_shared(const struct vv_route *a, size_t warps) {
+    return warps * (a->experts + a->used) * sizeof(uint32_t);
 }
 
 bool route_fits(const void *args) {
-    return route_shared(static_cast<const struct vv_route *>(args)) <= shared_most;
+    return route_shared(static_cast<const struct vv_route *>(args), ROUTE_WARPS) <= shared_most;
 }
 
 int launch_route(const void *args, const vv_launch *on) {
     auto a = static_cast<const struct vv_route *>(args);
     size_t rows = vv_rows(a->rows);
-    return vv_start_early(route, vv_blocks(rows, ROUTE_WARPS), 32 * ROUTE_WARPS, route_shared(a),
-                          on->stream, *a, rows, vv_trouble_of(on));
+    return vv_start_early(route, vv_blocks(rows, ROUTE_WARPS), 32 * ROUTE_WARPS,
+                          route_shared(a, ROUTE_WARPS), on->stream, *a, rows, vv_trouble_of(on));
 }
 
 /* ---- route_group ---- */
@@ -207,11 +214,10 @@ __device__ unsigned place_of(const int4 *expert, unsigned fours, unsigned i, int
     return before;
 }
 
-__global__ void __launch_bounds__(LIST_THREADS)
-    group_few(struct vv_route_group a, unsigned pairs, vv_trouble trouble) {
+/* A few pairs, by one block. */
+__device__ void group_pairs(const struct vv_route_group &a, unsigned pairs, vv_trouble trouble) {
     __shared__ int4 expert[FEW_PAIRS / 4]; /* beyond the last pair: that of no expert */
     unsigned fours = (pairs + 3) / 4, i = threadIdx.x;
-    vv_follow();
     int32_t mine = i < pairs ? expert_of(&a, i, trouble) : INT32_MAX;
     if (i < 4 * fours) {
         reinterpret_cast<int32_t *>(expert)[i] = mine;
@@ -228,6 +234,25 @@ __global__ void __launch_bounds__(LIST_THREADS)
     if (i == 0) {
         a.begin[a.experts] = (int32_t)pairs;
     }
+}
+
+__global__ void __launch_bounds__(LIST_THREADS)
+    group_few(struct vv_route_group a, unsigned pairs, vv_trouble trouble) {
+    vv_follow();
+    group_pairs(a, pairs, trouble);
+}
+
+/* Both, of no more rows than there are warps. */
+__global__ void __launch_bounds__(LIST_THREADS)
+    route_and_group(struct vv_route a, struct vv_route_group group, unsigned rows,
+                    vv_trouble trouble, vv_trouble group_trouble) {
+    unsigned row = threadIdx.x / 32;
+    vv_follow();
+    if (row < rows) {
+        route_row<LIST_WARPS>(a, row, trouble);
+    }
+    __syncthreads();
+    group_pairs(group, rows * (unsigned)a.used, group_trouble);
 }
 
 /* Each warp takes a stretch of the pairs. */
@@ -283,8 +308,25 @@ int launch_group(const void *args, const vv_launch *on) {
     return code == VV_OK ? vv_start_early(list, 1, LIST_THREADS, 0, on->stream, *a) : code;
 }
 
+int launch_both(const vv_launched_step *steps, const vv_variant *next, const vv_launch *on) {
+    auto a = static_cast<const struct vv_route *>(steps[0].args);
+    if (next->launch != launch_group) {
+        return VV_ERROR_UNSUPPORTED;
+    }
+    auto group = static_cast<const struct vv_route_group *>(steps[1].args);
+    size_t rows = vv_rows(a->rows), shared = route_shared(a, rows);
+    if (group->expert != a->expert || group->used != a->used || vv_rows(group->rows) != rows ||
+        rows > LIST_WARPS || rows * a->used > FEW_PAIRS || shared > 40 << 10) {
+        return VV_ERROR_UNSUPPORTED;
+    }
+    vv_trouble group_trouble = {on->status, steps[1].step};
+    return vv_start_early(route_and_group, 1, LIST_THREADS, shared, on->stream, *a, *group,
+                          (unsigned)rows, vv_trouble_of(on), group_trouble);
+}
+
 const vv_variant route_variants[] = {
-    {"route/cuda", VV_CUDA_ANY, true, route_fits, nullptr, nullptr, launch_route, nullptr},
+    {"route/cuda", VV_CUDA_ANY, true, route_fits, nullptr, nullptr, launch_route, nullptr, nullptr,
+     launch_both},
     {},
 };
 
