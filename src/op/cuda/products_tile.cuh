@@ -199,10 +199,14 @@ static __device__ __forceinline__ void tile_decode(tile_memory<TYPE, SHAPE> &mem
 
 /* ---- the block ---- */
 
-/*
- * A decoded segment: adds to the first N tiles of columns. The loop over groups stays a loop: its
- * code unrolled would no longer fit where instructions are fetched from.
- */
+/* Groups whose code stands side by side: so many that a warp has enough to do while it waits, and
+ * no more, so that all code fits where instructions are fetched from. */
+template <int TYPE, unsigned tiles>
+constexpr unsigned groups_together = tiles <= (vv_codes::of<TYPE>::TWO_STEPS ? 1 : 2)   ? 4
+                                     : tiles <= (vv_codes::of<TYPE>::TWO_STEPS ? 2 : 4) ? 2
+                                                                                        : 1;
+
+/* A decoded segment: adds to the first N tiles of columns. */
 template <int TYPE, class SHAPE, unsigned N>
 static __device__ __forceinline__ void
 tile_segment(const tile_memory<TYPE, SHAPE> &memory, unsigned segment, unsigned first_row,
@@ -214,7 +218,7 @@ tile_segment(const tile_memory<TYPE, SHAPE> &memory, unsigned segment, unsigned 
     const float *scales = memory.s.scale[segment % SIDES][first_column];
     const uint4 *sums = memory.s.sum[segment % 2] + (vv_codes::of<TYPE>::OFFSET ? first_column : 0);
     running_tile<TYPE> r[WM][N] = {};
-    VV_UNROLL_BY(1)
+    VV_UNROLL_BY((groups_together<TYPE, WM * N>))
     for (unsigned step = 0; step < 4 * PLANES; step++) {
         unsigned j = step % 4, plane = PLANES - 1 - step / 4;
         unsigned a[WM][4], b[N][2];
@@ -265,11 +269,17 @@ template <int TYPE, class SHAPE>
 static __device__ __forceinline__ void
 tile_columns(const tile_memory<TYPE, SHAPE> &memory, unsigned segment, unsigned first_row,
              unsigned first_column, unsigned columns, float (&total)[SHAPE::WM][SHAPE::NT][4]) {
-    if (SHAPE::SKIPS && columns <= 2 * UNIT_COLUMNS) {
-        tile_segment<TYPE, SHAPE, 2>(memory, segment, first_row, first_column, total);
-    } else if (SHAPE::SKIPS && columns <= 4 * UNIT_COLUMNS) {
-        tile_segment<TYPE, SHAPE, 4>(memory, segment, first_row, first_column, total);
-    } else if (columns > 0) {
+    if constexpr (SHAPE::SKIPS) {
+        if (columns <= 2 * UNIT_COLUMNS) {
+            tile_segment<TYPE, SHAPE, 2>(memory, segment, first_row, first_column, total);
+            return;
+        }
+        if (columns <= 4 * UNIT_COLUMNS) {
+            tile_segment<TYPE, SHAPE, 4>(memory, segment, first_row, first_column, total);
+            return;
+        }
+    }
+    if (columns > 0) {
         tile_segment<TYPE, SHAPE, SHAPE::NT>(memory, segment, first_row, first_column, total);
     }
 }

@@ -56,7 +56,8 @@ template <int TYPE> struct raw_form {
     static constexpr bool DIRECT = TYPE == VV_TYPE_Q8_0, RAGGED = VALUES < 128;
     static constexpr int CODE_COPY = CODES % 16 ? 8 : 16;
     static constexpr int HEAD_COPY = HEADS % 16 == 0 ? 16 : HEADS % 8 == 0 ? 8 : 4;
-    static constexpr unsigned CODE_STRIDE = (CODES + 15) / 16 * 16;
+    /* Odd in units of 16, so that neighbouring rows lie in different banks. */
+    static constexpr unsigned CODE_STRIDE = ((CODES + 15) / 16 | 1) * 16;
     static constexpr unsigned HEAD_STRIDE = HEADS % 4 ? HEADS + 2 : HEADS;
     static_assert(CODES % 8 == 0 && HEADS % 2 == 0, "what copies and their words are made for");
 };
