@@ -322,30 +322,41 @@ static void misreadings_are_seen(void **state) {
     close_bench(&b);
 }
 
+/* Four texts of a model, by every `step`-th way. */
+static void every_way(const char *path, uint32_t seed, uint32_t threads, unsigned step) {
+    struct bench b;
+    open_bench(&b, path, threads);
+    b.wanted = 50;
+    for (unsigned i = 0; i < 4; i++) {
+        set_random_prompt(&b, seed + i, 3 + 11 * i);
+        set_sampling(&b, i, i);
+        write_plainly(&b);
+        for (unsigned way = i % step; way < WAYS; way += step) {
+            bool block = ways[way].draft == VARVE_DRAFT_MTP || ways[way].draft == VARVE_DRAFT_BOTH;
+            assert_true((block && b.o.info.mtp_layers == 0) ||
+                        write_drafted(&b, &ways[way], NONE).equal);
+        }
+    }
+    close_bench(&b);
+}
+
 /* Models whose draft block knows nothing: nearly all is refused, and the text repeats at times. */
 static void small_models(void **state) {
     (void)state;
     static const char *const models[] = {"qwen4exp/micro.f32.gguf", "qwen4exp/odd.f32.gguf",
                                          "qwen4exp/hq.ud.gguf", "deepseek4/tiny.gguf"};
-    unsigned step = every > 1 ? 2 : 1;
     for (unsigned m = 0; m < sizeof models / sizeof *models; m++) {
         char path[400];
-        struct bench b;
         snprintf(path, sizeof path, "%s/tests/data/%s", VARVE_SOURCE_DIR, models[m]);
-        open_bench(&b, path, 1 + m % 2);
-        b.wanted = 50;
-        for (unsigned i = 0; i < 4; i++) {
-            set_random_prompt(&b, 7 * m + i, 3 + 11 * i);
-            set_sampling(&b, i, i);
-            write_plainly(&b);
-            for (unsigned way = i % step; way < WAYS; way += step) {
-                bool block =
-                    ways[way].draft == VARVE_DRAFT_MTP || ways[way].draft == VARVE_DRAFT_BOTH;
-                assert_true((block && b.o.info.mtp_layers == 0) ||
-                            write_drafted(&b, &ways[way], NONE).equal);
-            }
-        }
-        close_bench(&b);
+        every_way(path, 7 * m, 1 + m % 2, every > 1 ? 2 : 1);
+    }
+}
+
+/* Those that are given. */
+static void named_models(void **state) {
+    for (char **path = *state; *path; path++) {
+        every_way(*path, 1, 2, 1);
+        print_message("%s: every way to draft writes the same texts\n", *path);
     }
 }
 
@@ -562,8 +573,14 @@ static void refusals(void **state) {
 }
 
 /* With any argument: everything. */
+/* `test_draft all` leaves nothing out; `test_draft FILE...` compares other models. */
 int main(int count, char **arguments) {
-    (void)arguments;
+    if (count > 1 && strcmp(arguments[1], "all") != 0) {
+        const struct CMUnitTest named[] = {
+            cmocka_unit_test_prestate(named_models, arguments + 1),
+        };
+        return cmocka_run_group_tests(named, NULL, NULL);
+    }
     every = count > 1 ? 1 : every;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(c081_c082_fifty_prompts),

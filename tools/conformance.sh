@@ -67,6 +67,17 @@ for model in "$fixtures"/deepseek4/*.gguf; do
     fi
 done
 
+# Every way to draft writes the texts of plain decoding.
+drafting=()
+for model in "$fixtures"/{qwen4exp,deepseek4}/*.gguf; do
+    [[ $model == *golden.gguf || $model == *draft.gguf ]] || drafting+=("$model")
+done
+status=0
+"$build/tests/test_draft" "${drafting[@]}" > "$build/tests/draft.log" 2>&1 || status=$?
+[[ $status -eq 0 ]] || tail -5 "$build/tests/draft.log"
+echo "drafts: $(grep -c ': every way' "$build/tests/draft.log") of ${#drafting[@]} models write the same texts"
+verdict "drafts" "$status"
+
 # Quantised models as they run: the median error of a row of `long`, against that of another engine.
 awk -v OFS='\t' '!/^#/ && NF { print $1, $2 }' tests/conformance/row_errors.txt | {
     worst=0
