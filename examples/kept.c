@@ -5,6 +5,7 @@
  * MODEL is a released model's name, and that many of its layers have weights that are made up; an
  * n-gram table is cut so that all take `--room GIB` at most. See docs/sessions.md.
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,7 +116,7 @@ static double least(int (*call)(void), int rounds) {
     return best;
 }
 
-static void one_text(const int32_t *text, const int32_t *other, size_t count) {
+static void one_text(const int32_t *text, const int32_t *other, size_t count, bool made_up) {
     double again = 0, back = 0, began = now();
     size_t size;
     answerable(text, count);
@@ -145,7 +146,7 @@ static void one_text(const int32_t *text, const int32_t *other, size_t count) {
     }
     tell("the same prompt, from host memory", back, 0, cold);
     tell("fork within the device", least(fork_it, ROUNDS), bytes, 0);
-    if (!asked.described.layers) { /* a file names its model by its weights; these are made up */
+    if (!made_up) { /* a session's file names its model by its weights */
         tell("save to a file", least(save_it, 1), bytes, 0);
         tell("load from the file", least(load_it, ROUNDS), bytes, 0);
     }
@@ -238,7 +239,7 @@ int main(int arguments, char **argument) {
     varve_model_info(model, &info);
     int32_t *texts = get((chats + 2) * count * sizeof *texts);
     make_text(texts, (chats + 2) * count, 1);
-    one_text(texts, texts + count, count);
+    one_text(texts, texts + count, count, asked.described.layers > 0);
     if (chats > 0) {
         chats_in_turn(texts + 2 * count, chats, count);
     }
