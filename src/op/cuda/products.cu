@@ -119,7 +119,7 @@ static bool fits(const vv_product_job &job, vv_product_way way) {
 
 /*
  * By the rows that each weight meets, about, as far as the host can know. Measured on an H200
- * (docs/measurements/2026-11-30-cuda.md). Experts of few rows have mostly one each.
+ * (docs/measurements/2026-11-30-cuda-chain.md). Experts of few rows have mostly one each.
  */
 static vv_product_way rule(const vv_product_job &job, const vv_launch *on) {
     const vv_product_part &p = job.part[0];

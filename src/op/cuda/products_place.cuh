@@ -9,7 +9,7 @@
 
 namespace vv_products {
 
-constexpr unsigned THREADS = 256; /* of a block, at most */
+constexpr unsigned THREADS = 256; /* of a block, where its kernel says nothing else */
 
 /* A grid's first blocks are of part 0, the next ones of part 1, …; its second dimension is the
  * active experts, its third tiles of rows where there are no experts. */
@@ -176,25 +176,30 @@ static __device__ __forceinline__ void wait_for_held(unsigned long long *arrival
 }
 
 /*
- * The block's expert, if it has one, and its weights in shared memory: they are asked for while the
- * kernel in front ends, unless that kernel's end tells whose they are. False: there is nothing to
- * do.
+ * A block's beginning: its expert, if it has one, and, if it HOLDS them, its weights in shared
+ * memory, which are asked for while the kernel in front ends. Kernels of experts whose routes that
+ * kernel may have made bring the next one only when they stand: it may look at them before it
+ * waits. False: there is nothing to do.
  */
-static __device__ __forceinline__ bool hold(const vv_product_job &job, place &at, uint8_t *held,
-                                            unsigned long long *arrival) {
+template <bool HOLDS>
+static __device__ __forceinline__ bool begin_block(const vv_product_job &job, place &at,
+                                                   uint8_t *held, unsigned long long *arrival) {
     bool late = job.active && !job.known_before;
     if (late) {
-        vv_wait_for_front(); /* before the next one is brought, which may look at the routes */
-    }
-    vv_bring_next();
-    bool found = find_expert(job, at);
-    if (found) {
-        start_to_hold(at, held, arrival);
-    }
-    if (!late) {
         vv_wait_for_front();
     }
-    if (found) {
+    vv_bring_next();
+    if (!HOLDS && !late) {
+        vv_wait_for_front();
+    }
+    bool found = find_expert(job, at);
+    if (HOLDS && found) {
+        start_to_hold(at, held, arrival);
+    }
+    if (HOLDS && !late) {
+        vv_wait_for_front();
+    }
+    if (HOLDS && found) {
         wait_for_held(arrival);
     }
     return found;
@@ -210,15 +215,8 @@ static __device__ __forceinline__ void run_block(const vv_product_job &job, cons
     __shared__ unsigned list[2 * R];
     __shared__ unsigned long long arrival;
     place at = find_place(job, grid);
-    if (HOLDS) {
-        if (!hold(job, at, held, &arrival)) {
-            return;
-        }
-    } else {
-        vv_follow();
-        if (!find_expert(job, at)) {
-            return;
-        }
+    if (!begin_block<HOLDS>(job, at, held, &arrival)) {
+        return;
     }
     unsigned first = blockIdx.z * grid.rows, left = job.rows - first;
     unsigned end = first + (left < grid.rows ? left : grid.rows);
