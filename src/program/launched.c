@@ -219,20 +219,23 @@ static bool may_be_ahead(const struct vv_program *program, const struct vv_phase
     return may;
 }
 
-/* Queues a step and one of the next phase, which is noted. false: there is none for it. */
-static bool start_two(const struct vv_program *program, const struct vv_phase *phase, size_t step,
-                      struct ahead *ahead, const struct vv_launch *launch) {
+/* Queues a step and one of the next phase, which is noted; VV_ERROR_UNSUPPORTED: there is none for
+ * it, and nothing was queued. */
+static int start_two(const struct vv_program *program, const struct vv_phase *phase, size_t step,
+                     struct ahead *ahead, const struct vv_launch *launch) {
     const struct vv_step *s = &program->steps[step];
-    for (size_t i = phase[1].begin; i < phase[1].end; i++) {
+    int code = VV_ERROR_UNSUPPORTED;
+    for (size_t i = phase[1].begin; i < phase[1].end && code == VV_ERROR_UNSUPPORTED; i++) {
         const struct vv_step *other = &program->steps[i];
         struct vv_launched_step two[] = {{s->args, (uint32_t)step}, {other->args, (uint32_t)i}};
-        if (may_be_ahead(program, phase, step, i, ahead) &&
-            s->variant->launch_two(two, other->variant, launch) == VV_OK) {
+        if (may_be_ahead(program, phase, step, i, ahead)) {
+            code = s->variant->launch_two(two, other->variant, launch);
+        }
+        if (code == VV_OK) {
             ahead->step[ahead->count++] = i;
-            return true;
         }
     }
-    return false;
+    return code;
 }
 
 /* Where the queue of a phase is: what is left of `scratch`; which branch comes next; what of the
@@ -256,10 +259,15 @@ static int queue_steps(struct vv_program *program, const struct vv_phase *phase,
     if (code == VV_OK && program->profile) {
         code = launcher->mark(program->device, steps->step, error);
     }
-    if (code == VV_OK && two && start_two(program, phase, steps->step, &at->ahead, launch)) {
-        return VV_OK;
+    if (code != VV_OK) {
+        return code;
     }
-    if (code == VV_OK && start(s->variant, steps, count, launch) != VV_OK) {
+    int started =
+        two ? start_two(program, phase, steps->step, &at->ahead, launch) : VV_ERROR_UNSUPPORTED;
+    if (started == VV_ERROR_UNSUPPORTED) {
+        started = start(s->variant, steps, count, launch);
+    }
+    if (started != VV_OK) {
         code = vv_fail(error, VV_ERROR_DEVICE, "%s (%s): the GPU refuses to run %s", s->what,
                        s->operation->name, s->variant->name);
     }
