@@ -31,15 +31,14 @@ static __host__ __device__ inline size_t vv_segments(size_t width) {
 /* Values of a segment that a thread of a half warp holds: those of its lane. */
 constexpr unsigned VV_LANE_VALUES = VV_SEGMENT / VV_LANES;
 
-/* The thread's values of the segment that begins at `first`, asked for together; +0 where x has
- * none, which leaves sums as they are. i -> x(i). */
-template <typename X>
-static __device__ inline void vv_load_lane(float (&to)[VV_LANE_VALUES], X x, unsigned first,
-                                           unsigned width) {
+/* The thread's values of the segment of x [width] that begins at `first`, asked for together; +0
+ * where x has none, which leaves sums as they are. */
+static __device__ inline void vv_load_lane(float (&to)[VV_LANE_VALUES], const float *x,
+                                           unsigned first, unsigned width) {
     VV_UNROLL
     for (unsigned m = 0; m < VV_LANE_VALUES; m++) {
         unsigned i = first + m * VV_LANES + threadIdx.x % VV_LANES;
-        to[m] = i < width ? x(i) : 0.0f;
+        to[m] = i < width ? x[i] : 0.0f;
     }
 }
 

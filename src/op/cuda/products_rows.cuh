@@ -31,6 +31,19 @@ static __device__ __forceinline__ void load(const vv_planes &x, unsigned row, un
     }
 }
 
+/* The products of a group's halves. */
+template <int TYPE>
+static __device__ __forceinline__ int2 dots_of(const vv_group &g, const activations &a) {
+    constexpr int bias = vv_codes::of<TYPE>::BIAS;
+    int2 dot = make_int2(bias ? -bias * a.sum[0] : 0, bias ? -bias * a.sum[1] : 0);
+    VV_UNROLL
+    for (int i = 0; i < 4; i++) {
+        dot.x = __dp4a(g.w[i], a.q[i], dot.x);
+        dot.y = __dp4a(g.w[4 + i], a.q[4 + i], dot.y);
+    }
+    return dot;
+}
+
 /* The integers of a segment of a super-block format. */
 struct super_sums {
     int i, j;
@@ -41,13 +54,8 @@ template <int TYPE>
 static __device__ __forceinline__ void add_super(const vv_group &g, const activations &a,
                                                  super_sums &to) {
     using f = vv_codes::of<TYPE>;
-    int dot[2] = {f::BIAS ? -f::BIAS * a.sum[0] : 0, f::BIAS ? -f::BIAS * a.sum[1] : 0};
-    VV_UNROLL
-    for (int i = 0; i < 4; i++) {
-        dot[0] = __dp4a(g.w[i], a.q[i], dot[0]);
-        dot[1] = __dp4a(g.w[4 + i], a.q[4 + i], dot[1]);
-    }
-    to.i += f::SUB16 ? g.scale[0] * dot[0] + g.scale[1] * dot[1] : g.scale[0] * (dot[0] + dot[1]);
+    int2 dot = dots_of<TYPE>(g, a);
+    to.i += f::SUB16 ? g.scale[0] * dot.x + g.scale[1] * dot.y : g.scale[0] * (dot.x + dot.y);
     if (f::OFFSET) {
         to.j += g.min[0] * a.sum[0] + g.min[1] * a.sum[1];
     }
@@ -58,18 +66,13 @@ template <int TYPE>
 static __device__ __forceinline__ float add_block(const vv_group &g, const activations &a,
                                                   float scale, float s) {
     using f = vv_codes::of<TYPE>;
-    int dot[2] = {f::BIAS ? -f::BIAS * a.sum[0] : 0, f::BIAS ? -f::BIAS * a.sum[1] : 0};
-    VV_UNROLL
-    for (int i = 0; i < 4; i++) {
-        dot[0] = __dp4a(g.w[i], a.q[i], dot[0]);
-        dot[1] = __dp4a(g.w[4 + i], a.q[4 + i], dot[1]);
-    }
+    int2 dot = dots_of<TYPE>(g, a);
     float p = g.d * scale;
     if (f::TWO_STEPS) {
-        s = fmaf(p, (float)dot[0], s);
-        return fmaf(g.second * scale, (float)dot[1], s);
+        s = fmaf(p, (float)dot.x, s);
+        return fmaf(g.second * scale, (float)dot.y, s);
     }
-    s = fmaf(p, (float)(dot[0] + dot[1]), s);
+    s = fmaf(p, (float)(dot.x + dot.y), s);
     return f::OFFSET ? fmaf(g.second * scale, (float)(a.sum[0] + a.sum[1]), s) : s;
 }
 

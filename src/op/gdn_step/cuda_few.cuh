@@ -133,8 +133,7 @@ __device__ void stage_rows(const task &t, int32_t n, few_shared *m) {
     }
     const float *x = m->qk[r] + which * FEW_DIM;
     float mine[VV_LANE_VALUES], squares = 0.0f;
-    vv_load_lane(
-        mine, [&](unsigned i) { return x[i]; }, 0, (unsigned)t.a.key_dim);
+    vv_load_lane(mine, x, 0, (unsigned)t.a.key_dim);
     squares += vv_square_lanes(mine);
     if (!isfinite(squares)) {
         vv_report(t.trouble, VV_ERROR_NOT_FINITE);
@@ -185,8 +184,7 @@ __device__ void finish_rows(const task &t, const few_part &b, int32_t n, const f
     }
     unsigned row = (unsigned)m->row[r];
     float mine[VV_LANE_VALUES], squares = 0.0f;
-    vv_load_lane(
-        mine, [&](unsigned i) { return m->y[r][i]; }, 0, values);
+    vv_load_lane(mine, m->y[r], 0, values);
     squares += vv_square_lanes(mine);
     if (!isfinite(squares)) {
         vv_report(t.trouble, VV_ERROR_NOT_FINITE);

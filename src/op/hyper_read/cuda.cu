@@ -34,22 +34,13 @@ __global__ void __launch_bounds__(1024)
     const float *weight = a.weight + start;
     const float *o = a.o + (size_t)row * width;
     float w[VV_LANE_VALUES], v[VV_LANE_VALUES];
-    auto load_weights = [&](unsigned at) {
-        vv_load_lane(
-            w, [&](unsigned i) { return weight[i]; }, at, width);
-    };
-    auto load = [&](unsigned at) {
-        vv_load_lane(
-            v, [&](unsigned i) { return x[i]; }, at, width);
-    };
-    load_weights(first + mine);
+    vv_load_lane(w, weight, first + mine, width);
     vv_follow();
     auto load_written = [&](unsigned at) {
-        load(at);
+        vv_load_lane(v, x, at, width);
         if (a.o) {
             float more[VV_LANE_VALUES], gamma = a.gamma[stream];
-            vv_load_lane(
-                more, [&](unsigned i) { return o[i]; }, at, width);
+            vv_load_lane(more, o, at, width);
             vv_store_lane([&](unsigned i, unsigned m) { x[i] = v[m] = fmaf(gamma, more[m], v[m]); },
                           at, width);
         }
@@ -62,8 +53,8 @@ __global__ void __launch_bounds__(1024)
     float inv = 1.0f / sqrtf(sum / (float)width + a.eps);
     for (unsigned at = first; at < width; at += step) { /* whole warps */
         if (step < width) { /* several each, of which those of the last are here */
-            load_weights(at + mine);
-            load(at + mine);
+            vv_load_lane(w, weight, at + mine, width);
+            vv_load_lane(v, x, at + mine, width);
         }
         auto finish = [&](unsigned i, unsigned m) {
             float value = (v[m] * inv) * w[m];

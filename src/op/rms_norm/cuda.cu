@@ -14,15 +14,8 @@ __global__ void __launch_bounds__(1024) norm(struct vv_rms_norm a, vv_trouble tr
     const float *weight = a.weight + group * a.weight_group;
     float *y = a.y + row * a.y_row + group * a.y_group;
     float w[VV_LANE_VALUES], v[VV_LANE_VALUES];
-    auto load_weights = [&](unsigned at) {
-        vv_load_lane(
-            w, [&](unsigned i) { return weight[i]; }, at, width);
-    };
-    auto load = [&](unsigned at) {
-        vv_load_lane(
-            v, [&](unsigned i) { return x[i]; }, at, width);
-    };
-    load_weights(first);
+    auto load = [&](unsigned at) { vv_load_lane(v, x, at, width); };
+    vv_load_lane(w, weight, first, width);
     vv_follow();
     float sum = vv_squares_block(v, load, width, vv_dynamic_shared<float>());
     if (!isfinite(sum)) {
@@ -32,7 +25,7 @@ __global__ void __launch_bounds__(1024) norm(struct vv_rms_norm a, vv_trouble tr
     float inv = 1.0f / sqrtf(sum / (float)width + a.eps);
     for (unsigned at = first; at < width; at += step) {
         if (step < width) { /* several each, of which those of the last are here */
-            load_weights(at);
+            vv_load_lane(w, weight, at, width);
             load(at);
         }
         vv_store_lane([&](unsigned i, unsigned m) { y[i] = (v[m] * inv) * w[m]; }, at, width);
