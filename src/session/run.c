@@ -136,8 +136,8 @@ static int run_mtp(struct vv_session *s, const struct vv_window *trunk, struct v
     if (code == VV_OK) {
         struct vv_window *w = vv_program_window(mtp->program);
         fill_mtp(trunk, w, s->options.observe);
-        code = run_program(s, mtp->program,
-                           error); /* without rows it still keeps the trunk's streams */
+        /* without rows it still keeps the trunk's streams */
+        code = run_program(s, mtp->program, error);
     }
     return code;
 }
