@@ -572,7 +572,6 @@ static void refusals(void **state) {
     close_bench(&b);
 }
 
-/* With any argument: everything. */
 /* `test_draft all` leaves nothing out; `test_draft FILE...` compares other models. */
 int main(int count, char **arguments) {
     if (count > 1 && strcmp(arguments[1], "all") != 0) {
