@@ -437,6 +437,8 @@ struct varve_session_options {
     uint64_t keep_bytes;
     uint32_t checkpoint_every;         /* tokens; 0: as far apart as keep_bytes asks for */
     const struct varve_tuning *tuning; /* or NULL; must stay as long as the session is open */
+    varve_progress progress;           /* while weights are placed, in bytes; or NULL */
+    void *progress_context;
     const char *isa; /* NULL: the best here; "portable"; "avx2", "avxvnni", "avx512", "vnni",
                       * "amx"; "neon", "dotprod", "i8mm" */
 };

@@ -3,6 +3,7 @@
 #include "memory/synthetic.h"
 #include "model/model.h"
 #include "quant/random.h"
+#include "quant/split.h"
 #include "support/opened.h"
 #include "tune/geometry.h"
 
@@ -58,7 +59,7 @@ static void matrices_are_the_same_however_cut(void **state) {
                                    .dimensions = 3,
                                    .ne = {64, 1000, 50, 1},
                                    .elements = 64 * 1000 * 50};
-        struct vv_synthetic *s = vv_synthetic_new();
+        struct vv_synthetic *s = vv_synthetic_new(NULL);
         struct vv_made_up m;
         struct vv_error error;
         assert_true(vv_type_bytes(t.type, t.elements, &t.bytes));
@@ -79,6 +80,62 @@ static void matrices_are_the_same_however_cut(void **state) {
         vv_synthetic_free(s);
         free(whole);
         free(cut);
+    }
+}
+
+static void assert_placed(struct vv_device *device, struct vv_synthetic *s, int type,
+                          uint64_t width, uint64_t rows, const char *name) {
+    struct vv_gguf_tensor t = {
+        .name = name, .type = type, .dimensions = 2, .ne = {width, rows, 1, 1}};
+    struct vv_made_up m;
+    struct vv_error error;
+    t.elements = width * rows;
+    assert_true(vv_type_bytes(type, t.elements, &t.bytes));
+    assert_int_equal(vv_synthetic_begin(s, &t, &m, &error), VV_OK);
+    uint8_t *plain = malloc(t.bytes);
+    vv_made_up_bytes(&m, 0, t.bytes, plain);
+    struct vv_weight weight = {.type = type,
+                               .width = width,
+                               .rows = rows / 2,
+                               .slices = 2,
+                               .row_bytes = t.bytes / rows,
+                               .data = plain};
+    size_t bytes = device->layout ? device->layout->bytes(&weight) : t.bytes;
+    uint8_t *want = malloc(bytes), *got = malloc(bytes);
+    void *at = device->calls->allocate(device, bytes);
+    if (device->layout) {
+        device->layout->pack(&weight, want);
+    } else {
+        memcpy(want, plain, bytes);
+    }
+    assert_int_equal(vv_made_up_place(s, &m, &weight, at, &error), VV_OK);
+    device->calls->read(device, got, at, bytes);
+    assert_memory_equal(want, got, bytes);
+    device->calls->release(device, at);
+    free(plain);
+    free(want);
+    free(got);
+}
+
+/* What is copied within a device is what would have been brought there; a larger tensor's pattern
+ * takes the place of a smaller one's. */
+static void devices_hold_the_same_matrices(void **state) {
+    (void)state;
+    static const struct vv_layout *const layouts[] = {NULL, &vv_layout_split};
+    const struct vv_cpu_options options = {0};
+    struct vv_error error;
+    for (size_t i = 0; i < 2; i++) {
+        struct vv_device *device;
+        assert_int_equal(vv_mock_device(&options, &device, &error), VV_OK);
+        device->layout = layouts[i];
+        struct vv_synthetic *s = vv_synthetic_new(device);
+        assert_placed(device, s, VV_TYPE_Q4_K, 256, 100, "small");
+        assert_placed(device, s, VV_TYPE_Q4_K, 256, 20000, "large");
+        assert_placed(device, s, VV_TYPE_Q4_K, 256, 7282, "blk.1");
+        assert_placed(device, s, VV_TYPE_Q5_1, 160, 30000, "blk.2");
+        assert_placed(device, s, VV_TYPE_Q8_0, 2 << 20, 6, "wide");
+        vv_synthetic_free(s);
+        device->calls->close(device);
     }
 }
 
@@ -382,11 +439,49 @@ static void a_made_up_model_runs(void **state) {
     }
 }
 
+struct loading {
+    uint64_t calls, done, total, most; /* calls before it is ended */
+};
+
+static bool on_loading(void *context, const char *what, uint64_t done, uint64_t total) {
+    struct loading *l = context;
+    assert_string_equal(what, "loading");
+    assert_true(done > l->done && done <= total);
+    l->done = done;
+    l->total = total;
+    return ++l->calls < l->most;
+}
+
+/* Bytes up to all of the file's; ended early it leaves nothing behind. */
+static void loading_tells_how_far_it_is(void **state) {
+    (void)state;
+    static const enum varve_device devices[] = {VARVE_DEVICE_CPU, VARVE_DEVICE_MOCK};
+    struct opened o = open_model("qwen4exp/micro.f32.gguf");
+    for (size_t i = 0; i < 2; i++) {
+        struct loading all = {.most = UINT64_MAX}, some = {.most = 3};
+        struct varve_session_options options = {
+            .device = devices[i], .progress = on_loading, .progress_context = &all};
+        struct varve_session *session;
+        struct varve_error error;
+        varve_session_close(open_session(&o, &options));
+        assert_true(all.calls > 10);
+        assert_int_equal(all.done, all.total);
+        options.progress_context = &some;
+        assert_int_equal(varve_session_open(o.model, &options, &session, &error),
+                         VARVE_ERROR_CANCELLED);
+        assert_non_null(strstr(error.message, "ended early"));
+        assert_int_equal(some.calls, 3);
+    }
+    close_model(&o);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(with_its_draft_block),
         cmocka_unit_test(weights_have_the_size_asked_for),
         cmocka_unit_test(matrices_are_the_same_however_cut),
+        cmocka_unit_test(devices_hold_the_same_matrices),
+        cmocka_unit_test(loading_tells_how_far_it_is),
         cmocka_unit_test(a_description_has_no_data),
         cmocka_unit_test(a_released_model_is_described),
         cmocka_unit_test(the_other_released_model_is_described),

@@ -49,6 +49,8 @@ int vv_translate_options(const struct varve_model *model, const struct varve_ses
         .profile = from->profile,
         .profile_events = from->profile_events,
         .tuning = (const struct vv_tuning *)from->tuning, /* one struct under two names */
+        .progress = from->progress,
+        .progress_context = from->progress_context,
     };
     if (to->index_score == VV_INDEX_AUTO) {
         to->index_score = to->rounded_cache ? VV_INDEX_INTEGER : VV_INDEX_FLOAT;

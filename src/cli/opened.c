@@ -123,6 +123,7 @@ struct varve_session_options session_options(const struct arguments *arguments, 
                 : tuned && !given(arguments, OPTION_threads) ? tuned->threads.numa
                                                              : VARVE_NUMA_AUTO,
         .tuning = tuned ? &tuned->tuning : NULL,
+        .progress = progress_bytes,
         .keep_bytes = keep > 0 ? (uint64_t)keep << 20 : 1,
         .kv_f16 = choice_of(arguments, OPTION_kv) == 1,
         .exact_cache = choice_of(arguments, OPTION_cache_precision) == 1,

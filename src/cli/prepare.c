@@ -1,5 +1,6 @@
 /* What has to be there before a model can answer. */
 #include "drafts.h"
+#include "interrupt.h"
 #include "report.h"
 #include "run.h"
 
@@ -44,7 +45,8 @@ int run_open_session(struct run *run) {
     return varve_session_open(run->opened.model, &options, &run->session, &error) == VARVE_OK &&
                    varve_decoder_open(run->session, &drafts, &run->decoder, &error) == VARVE_OK
                ? EXIT_DONE
-               : fail("%s", error.message);
+           : interrupted() ? EXIT_INTERRUPTED
+                           : fail("%s", error.message);
 }
 
 int run_check_prompt(struct run *run) {

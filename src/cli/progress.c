@@ -33,7 +33,9 @@ static bool due(const char *what, double now) {
 bool progress_bytes(void *context, const char *what, uint64_t done, uint64_t total) {
     (void)context;
     double now = seconds_now();
-    if (due(what, now)) {
+    if (done == total) {
+        progress_clear();
+    } else if (due(what, now)) {
         fprintf(stderr, "\r%s %.1f of %.1f MB, %.0f MB/s\033[K", what, (double)done * 1e-6,
                 (double)total * 1e-6, (double)done * 1e-6 / (now - line.began));
         line.shown = now;

@@ -16,6 +16,11 @@ int vv_weights_new(const struct vv_gguf *file, struct vv_device *device, struct 
                    struct vv_error *error);
 void vv_weights_free(struct vv_weights *weights);
 
+/* Called while data are placed, with bytes of all that the file has; false ends that with
+ * VV_ERROR_CANCELLED. To be named before weights are asked for. */
+typedef bool vv_weights_progress(void *context, const char *what, uint64_t done, uint64_t total);
+void vv_weights_watch(struct vv_weights *weights, vv_weights_progress *progress, void *context);
+
 /* Matrices of float types whose names begin with `prefix` (which must outlive `weights`) are kept
  * in the type Q8_0, where their rows have whole blocks: half of the bytes of BF16 to read. To be
  * called before they are asked for. */

@@ -139,6 +139,7 @@ static int bind(struct vv_session *s, const struct vv_gguf *file, struct vv_erro
     int code = vv_weights_new(file, s->device, &s->weights, error);
     if (code == VV_OK) {
         snprintf(s->draft_block, sizeof s->draft_block, "blk.%zu.", s->facts.layers);
+        vv_weights_watch(s->weights, s->options.progress, s->options.progress_context);
         vv_weights_recode(s->weights, s->options.mtp_q8_0 ? s->draft_block : NULL);
         s->bound = s->family->bind(s->geometry, s->weights);
         code = s->bound ? vv_weights_end(s->weights, error)

@@ -22,6 +22,8 @@ struct vv_session_options {
     uint64_t keep_bytes;            /* host memory for checkpoints and kept sequences; 0: none */
     uint32_t checkpoint_every;      /* tokens; 0: as far apart as keep_bytes asks for */
     const struct vv_tuning *tuning; /* or NULL; lives as long as the session */
+    vv_weights_progress *progress;  /* while weights are placed; or NULL */
+    void *progress_context;
 };
 
 struct vv_row {
