@@ -859,19 +859,20 @@ enum varve_bench_kind {
     VARVE_BENCH_PROMPT,   /* n tokens are read into an empty sequence */
     VARVE_BENCH_GENERATE, /* n tokens one after another, from a depth on */
     VARVE_BENCH_WINDOW,   /* n rows verified together at a depth, with the logits of all */
+    VARVE_BENCH_BATCH,    /* a token of each of n sequences decoded together, from a depth on */
 };
 struct varve_bench_result {
     enum varve_bench_kind kind;
     uint32_t n, depth;
     const double *ms; /* [rounds] */
     size_t rounds;
-    double bytes; /* of windows: that one reads and writes, the mean of all; else 0 */
+    double bytes; /* of windows and batches: that one reads and writes, the mean of all; else 0 */
 };
 struct varve_bench_options {
     /* What is measured; an empty list or a 0 leaves the test out. `depths`, tokens that a sequence
-     * has, are those of the other tests than prompts; `windows` are sizes. */
-    const uint32_t *prompts, *depths, *windows;
-    size_t prompt_count, depth_count, window_count;
+     * has, are those of the other tests than prompts; `windows` and `batches` are sizes. */
+    const uint32_t *prompts, *depths, *windows, *batches;
+    size_t prompt_count, depth_count, window_count, batch_count;
     uint32_t generate;
     uint32_t rounds;   /* 1 to VARVE_SAMPLES_MAX */
     bool same_experts; /* all but prompts: one token over and over, which takes the same experts */
@@ -891,7 +892,8 @@ struct varve_bench_facts {
 /*
  * Times a model. Every round runs every test once, so that a slow spell of the machine meets all
  * alike; results come at the end. A depth is reached without reading a text: its state is made of
- * random numbers. A window's time is the mean of four in a row, and leaves the sequence as it was.
+ * random numbers. A window's time is the mean of four in a row, and leaves the sequence as it was;
+ * a batch's is the mean of `generate` steps (0: four), each with a token of every sequence.
  * Of `session` only what changes speed counts; slots, context and logits are set by the tests.
  */
 int varve_bench_model(const struct varve_model *model, const struct varve_session_options *session,

@@ -101,7 +101,7 @@ struct heard {
 
 static void on_result(void *context, const struct varve_bench_result *r) {
     struct heard *h = context;
-    static const char *const names[] = {"prompt", "generate", "window"};
+    static const char *const names[] = {"prompt", "generate", "window", "batch"};
     size_t used = strlen(h->text);
     snprintf(h->text + used, sizeof h->text - used, "%s %u at %u, %zu; ", names[r->kind], r->n,
              r->depth, r->rounds);
@@ -167,6 +167,29 @@ static void tests_can_be_left_out(void **state) {
     options.same_experts = true;
     assert_int_equal(bench(&o, &heard, options, &facts, &error), 0);
     assert_string_equal(heard.text, "window 1 at 0, 2; ");
+    close_model(&o);
+}
+
+static void batches_are_told_after_a_depths_other_tests(void **state) {
+    (void)state;
+    static const uint32_t batches[] = {2, 40};
+    struct opened o = open_model(MODEL);
+    struct heard heard = {0};
+    struct varve_bench_facts facts;
+    struct varve_error error;
+    struct varve_bench_options options = usual;
+    options.prompt_count = options.window_count = 0;
+    options.batches = batches;
+    options.batch_count = 2;
+    options.generate = 0;
+    assert_int_equal(bench(&o, &heard, options, &facts, &error), 0);
+    assert_string_equal(heard.text, "batch 2 at 0, 2; batch 40 at 0, 2; "
+                                    "batch 2 at 40, 2; batch 40 at 40, 2; ");
+    static const uint32_t many[] = {1025};
+    options.batches = many;
+    options.batch_count = 1;
+    assert_int_equal(bench(&o, &heard, options, &facts, &error), VARVE_ERROR_INVALID);
+    assert_non_null(strstr(error.message, "1025"));
     close_model(&o);
 }
 
@@ -335,6 +358,7 @@ int main(void) {
         cmocka_unit_test(more_tokens_than_the_context_are_refused),
         cmocka_unit_test(c195_tests_are_told_with_all_their_rounds),
         cmocka_unit_test(tests_can_be_left_out),
+        cmocka_unit_test(batches_are_told_after_a_depths_other_tests),
         cmocka_unit_test(what_cannot_be_measured_is_refused),
         cmocka_unit_test(a_measurement_ends_when_progress_says_so),
         cmocka_unit_test(bytes_of_a_token_leave_out_idle_experts),

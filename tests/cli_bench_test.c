@@ -79,6 +79,33 @@ static void c195_the_table_has_cold_and_repeated_figures(void **state) {
     command_free(&r);
 }
 
+/* More sequences' bytes can't be fewer; the floor stands beside its share. */
+static void a_batch_has_its_floor(void **state) {
+    (void)state;
+    struct command_result r =
+        varve("bench", "model", "-m", MODEL, "--prompt", "none", "--depth", "9", "--rows", "none",
+              "--gen", "2", "--rounds", "2", "--batch", "1,7");
+    float one, seven;
+    char unit[2][3];
+    assert_int_equal(r.code, 0);
+    const char *at = strstr(r.out, "batch 1 "), *then = strstr(r.out, "batch 7 ");
+    assert_true(at && then);
+    at = strstr(at, "its ");
+    then = strstr(then, "its ");
+    assert_true(at && then && at < then);
+    assert_int_equal(sscanf(at, "its %f %2s need ", &one, unit[0]), 2);
+    assert_int_equal(sscanf(then, "its %f %2s need ", &seven, unit[1]), 2);
+    assert_string_equal(unit[0], unit[1]);
+    assert_true(seven > one && seven < 7 * one);
+    assert_non_null(strstr(then, "% of what it takes"));
+    command_free(&r);
+    r = varve("bench", "model", "-m", MODEL, "--prompt", "none", "--depth", "9", "--rows", "none",
+              "--gen", "0", "--rounds", "2", "--batch", "3", "--json");
+    assert_int_equal(r.code, 0);
+    check_line(strtok(r.out, "\n"), "batch", 3, 9);
+    command_free(&r);
+}
+
 /* ---- without weights ---- */
 
 /* The plan stands on standard error before the results, which have the same form. */
@@ -242,6 +269,7 @@ static void wrong_use_is_told(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_batch_has_its_floor),
         cmocka_unit_test(a_model_without_its_weights),
         cmocka_unit_test(operations_of_a_model),
         cmocka_unit_test(what_makes_no_sense_without_weights_is_refused),

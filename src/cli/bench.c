@@ -36,6 +36,7 @@ static const struct {
     {OPTION_generate, MODELS},
     {OPTION_window, OF(MODEL) | OF(SWEEP)},
     {OPTION_prompt, OF(MODEL)},
+    {OPTION_batch, OF(MODEL)},
     {OPTION_same_experts, OF(MODEL)},
     {OPTION_depth, OF(MODEL) | OF(DRAFT)},
     {OPTION_rows, OF(MODEL) | OF(OPERATIONS)},

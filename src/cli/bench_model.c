@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-enum { LINES_MOST = LIST_MOST + LIST_MOST * (LIST_MOST + 1) };
+enum { LINES_MOST = LIST_MOST + LIST_MOST * (2 * LIST_MOST + 1) };
 
 struct line {
     enum varve_bench_kind kind;
@@ -33,6 +33,7 @@ static const char *const test_names[] = {
     [VARVE_BENCH_PROMPT] = "prompt",
     [VARVE_BENCH_GENERATE] = "generate",
     [VARVE_BENCH_WINDOW] = "window",
+    [VARVE_BENCH_BATCH] = "batch",
 };
 
 /* ---- JSON ---- */
@@ -77,7 +78,8 @@ static const struct line *one_row(const struct report *report, uint32_t depth) {
     return NULL;
 }
 
-/* A window as a multiple of one row; generation as the rate at which it reads weights. */
+/* A window as a multiple of one row; generation as the rate at which it reads weights; a batch
+ * beside the time that its bytes need at least. */
 static void write_remark(const struct report *report, const struct line *l,
                          const struct varve_bench_facts *facts,
                          const struct varve_ceilings *ceilings) {
@@ -90,6 +92,11 @@ static void write_remark(const struct report *report, const struct line *l,
         double rate = (double)facts->token_bytes * l->n / (l->ms.least * 1e-3);
         output_format("  reads %.1f GB/s, %.0f %% of what is possible", rate * 1e-9,
                       100 * rate / ceilings->read);
+    } else if (l->kind == VARVE_BENCH_BATCH) {
+        double floor = l->bytes / ceilings->read * 1e3;
+        char bytes[32];
+        output_format("  its %s need %.2f ms, %.0f %% of what it takes",
+                      bytes_text((uint64_t)l->bytes, bytes), floor, 100 * floor / l->ms.least);
     }
 }
 
@@ -147,7 +154,7 @@ static size_t lengths_of(const struct arguments *arguments, enum option_id id, s
 
 /* What is measured: the lists, and the options that point to them. */
 struct tests {
-    uint32_t prompts[LIST_MOST], depths[LIST_MOST], windows[LIST_MOST];
+    uint32_t prompts[LIST_MOST], depths[LIST_MOST], windows[LIST_MOST], batches[LIST_MOST];
     struct varve_bench_options options;
 };
 
@@ -161,6 +168,8 @@ static void list_tests(const struct arguments *arguments, const struct opened *o
         .depth_count = lengths_of(arguments, OPTION_depth, context, t->depths),
         .windows = t->windows,
         .window_count = list_of(arguments, OPTION_rows, t->windows),
+        .batches = t->batches,
+        .batch_count = list_of(arguments, OPTION_batch, t->batches),
         .generate = (uint32_t)integer_of(arguments, OPTION_generate),
         .rounds = (uint32_t)integer_of(arguments, OPTION_rounds),
         .same_experts = given(arguments, OPTION_same_experts),

@@ -86,6 +86,34 @@ static int run_windows(struct bench *b, struct test *t, double *ms, struct vv_er
     return code;
 }
 
+static uint32_t batch_steps(const struct vv_bench_options *o) {
+    return o->generate || !o->batch_count ? o->generate : WINDOWS_A_ROUND;
+}
+
+/* Sequences of their own in the slots from the test's on, which begin alike. */
+static int restore_batch(struct bench *b, const struct test *t, struct vv_error *error) {
+    int code = vv_session_fill(b->session, t->slot, t->depth, b->options->seed, error);
+    for (uint32_t i = 1; code == VV_OK && i < t->n; i++) {
+        code = vv_session_fork(b->session, t->slot, t->slot + i, error);
+    }
+    return code;
+}
+
+static int run_batch(struct bench *b, struct test *t, double *ms, struct vv_error *error) {
+    uint32_t steps = batch_steps(b->options);
+    int code = restore_batch(b, t, error);
+    for (uint32_t i = 0; code == VV_OK && i < steps; i++) {
+        for (uint32_t r = 0; r < t->n; r++) {
+            b->rows[r] =
+                (struct vv_row){t->slot + r, next_token(b, b->options->same_experts), true};
+        }
+        code = run(b, t->n, VV_ADVANCE, ms, error);
+        t->bytes += (double)vv_session_bytes(b->session) / steps;
+    }
+    *ms /= steps;
+    return code;
+}
+
 static int run_test(struct bench *b, struct test *t, double *ms, struct vv_error *error) {
     *ms = 0;
     switch (t->kind) {
@@ -93,6 +121,8 @@ static int run_test(struct bench *b, struct test *t, double *ms, struct vv_error
         return run_prompt(b, t, ms, error);
     case VV_BENCH_GENERATE:
         return run_generate(b, t, ms, error);
+    case VV_BENCH_BATCH:
+        return run_batch(b, t, ms, error);
     default:
         return run_windows(b, t, ms, error);
     }
@@ -131,7 +161,7 @@ static int warm_up(struct bench *b, struct vv_bench_facts *facts, struct vv_erro
     code = code == VV_OK ? restore_depths(b, error) : code;
     for (size_t i = 0; code == VV_OK && i < b->count; i++) {
         double ms;
-        if (b->tests[i].kind == VV_BENCH_WINDOW) {
+        if (b->tests[i].kind == VV_BENCH_WINDOW || b->tests[i].kind == VV_BENCH_BATCH) {
             code = run_test(b, &b->tests[i], &ms, error);
             b->tests[i].bytes = 0;
         }
@@ -176,6 +206,10 @@ static void list_tests(struct bench *b) {
         if (o->generate > 0) {
             add(b, VV_BENCH_GENERATE, o->generate, o->depths[d], slot);
         }
+        for (size_t i = 0; i < o->batch_count; i++) {
+            add(b, VV_BENCH_BATCH, o->batches[i], o->depths[d],
+                FIRST_DEPTH_SLOT + (uint32_t)o->depth_count);
+        }
     }
 }
 
@@ -187,6 +221,13 @@ static int check(const struct vv_bench_options *o, struct vv_error *error) {
     for (size_t i = 0; i < o->prompt_count; i++) {
         if (o->prompts[i] < 1) {
             return vv_fail(error, VV_ERROR_INVALID, "a prompt has one token at least");
+        }
+    }
+    for (size_t i = 0; i < o->batch_count; i++) {
+        if (o->batches[i] < 1 || o->batches[i] > VV_BATCH_MAX) {
+            return vv_fail(error, VV_ERROR_INVALID,
+                           "a batch of %u sequences is asked for; 1 to %d can be measured",
+                           o->batches[i], VV_BATCH_MAX);
         }
     }
     for (size_t i = 0; i < o->window_count; i++) {
@@ -207,12 +248,13 @@ static uint32_t largest(const uint32_t *list, size_t count) {
     return most;
 }
 
-/* The session's sizes: a slot for prompts, one for each depth. */
+/* The session's sizes: a slot for prompts, one for each depth, those of a batch. */
 static int set_sizes(struct vv_session_options *s, const struct vv_bench_options *o,
                      const struct vv_model_facts *facts, struct vv_error *error) {
     uint64_t prompt = largest(o->prompts, o->prompt_count);
     uint64_t rows = largest(o->windows, o->window_count);
-    uint64_t deep = (uint64_t)largest(o->depths, o->depth_count) + o->generate + rows + 1;
+    uint32_t batch = largest(o->batches, o->batch_count);
+    uint64_t deep = (uint64_t)largest(o->depths, o->depth_count) + batch_steps(o) + rows + 1;
     uint64_t context = prompt > deep ? prompt : deep;
     if (context > facts->context) {
         return vv_fail(error, VV_ERROR_INVALID,
@@ -222,15 +264,16 @@ static int set_sizes(struct vv_session_options *s, const struct vv_bench_options
     context = context < s->window && facts->context >= s->window ? s->window : context;
     s->context = (uint32_t)context;
     s->window = s->window < context ? s->window : (uint32_t)context;
-    s->slots = FIRST_DEPTH_SLOT + (uint32_t)o->depth_count;
-    s->outputs = rows > 1 ? (uint32_t)rows : 1;
+    s->window = s->window > batch ? s->window : batch;
+    s->slots = FIRST_DEPTH_SLOT + (uint32_t)o->depth_count + batch;
+    s->outputs = rows > batch ? (uint32_t)rows : batch > 1 ? batch : 1;
     s->outputs = s->outputs < s->window ? s->outputs : s->window;
     return VV_OK;
 }
 
 static int allocate(struct bench *b, struct vv_error *error) {
     const struct vv_bench_options *o = b->options;
-    size_t most = o->prompt_count + o->depth_count * (o->window_count + 1) + 1;
+    size_t most = o->prompt_count + o->depth_count * (o->window_count + 1 + o->batch_count) + 1;
     size_t rows = b->window > VV_VERIFY_ROWS_MAX ? b->window : VV_VERIFY_ROWS_MAX;
     b->rows = calloc(rows, sizeof *b->rows);
     b->tests = calloc(most, sizeof *b->tests);

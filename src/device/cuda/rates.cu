@@ -6,7 +6,14 @@
 
 namespace {
 
-enum { THREADS = 256, BLOCKS_EACH = 8, RUNS = 5, TURNS = 4096, CHAINS = 8 };
+#ifdef VV_CUDA_EMULATED
+enum { RUNS = 1, TURNS = 16 };
+const size_t memory_bytes = (size_t)1 << 20;
+#else
+enum { RUNS = 5, TURNS = 4096 };
+const size_t memory_bytes = (size_t)2 << 30;
+#endif
+enum { THREADS = 256, BLOCKS_EACH = 8, CHAINS = 8 };
 
 __global__ void __launch_bounds__(THREADS) read_all(const uint4 *from, size_t n, unsigned *sink) {
     unsigned sum = 0;
@@ -145,16 +152,11 @@ int measure(vv_device *device, uint8_t *memory, size_t bytes, vv_device_rates *r
 } // namespace
 
 int vv_cuda_rates(vv_device *device, vv_device_rates *rates, vv_error *error) {
-#ifdef VV_CUDA_EMULATED
-    const size_t bytes = (size_t)1 << 20;
-#else
-    const size_t bytes = (size_t)2 << 30;
-#endif
-    auto memory = static_cast<uint8_t *>(device->calls->allocate(device, bytes));
+    auto memory = static_cast<uint8_t *>(device->calls->allocate(device, memory_bytes));
     if (!memory) {
-        return vv_fail_memory(error, bytes, "the measurement of the GPU's memory");
+        return vv_fail_memory(error, memory_bytes, "the measurement of the GPU's memory");
     }
-    int code = measure(device, memory, bytes, rates, error);
+    int code = measure(device, memory, memory_bytes, rates, error);
     device->calls->release(device, memory);
     return code;
 }
