@@ -45,7 +45,8 @@ struct pass {
     float *o;           /* [rows][d] output of a sub-block */
     struct vv_input qr; /* [rows][query_rank] */
     float *q, *kv;
-    float *pool_k, *pool_gate, *pooled; /* [rows][channels] twice, [rows][head_width] */
+    float *pool_k[2], *pool_gate[2]; /* [rows][channels] of keys, of index keys */
+    float *pooled;                   /* [rows][head_width] */
     float *index_q, *index_weight, *index_key, *score;
     uint8_t *index_codes; /* index_q in four bits; NULL: the cache is not rounded */
     int32_t *list, *listed;
@@ -134,18 +135,20 @@ static void write_streams(struct pass *p, const char *what, size_t layer) {
 
 /* ---- 3.4 compressor ---- */
 
-/* Rows of `width` values of the blocks that end in the window. */
+/* Rows of the blocks that end in the window: of keys, or of index keys. The two have buffers of
+ * their own, so that their products go with all others of the layer's input. */
 static void compress(struct pass *p, const struct deepseek4_compressor *w,
-                     const struct vv_planes *a, size_t width, float *row, size_t ring,
+                     const struct vv_planes *a, bool index, float *row, size_t ring,
                      const char *what, size_t layer) {
     const struct deepseek4 *g = p->g;
     struct vv_forward *f = p->f;
     struct vv_rows rows = vv_all_rows(f, 1);
-    size_t ratio = g->ratio[layer];
-    vv_product(f, a, rows, w->k, p->pool_k, "blk.%zu.%s_kv", layer, what);
-    vv_product(f, a, rows, w->gate, p->pool_gate, "blk.%zu.%s_gate", layer, what);
-    struct vv_compress_rows args = {.k = p->pool_k,
-                                    .g = p->pool_gate,
+    size_t ratio = g->ratio[layer], width = index ? g->index_width : g->head_width;
+    float *k = p->pool_k[index], *gate = p->pool_gate[index];
+    vv_product(f, a, rows, w->k, k, "blk.%zu.%s_kv", layer, what);
+    vv_product(f, a, rows, w->gate, gate, "blk.%zu.%s_gate", layer, what);
+    struct vv_compress_rows args = {.k = k,
+                                    .g = gate,
                                     .ring = *state(p, ring),
                                     .ape = w->ape,
                                     .norm = w->norm,
@@ -159,12 +162,12 @@ static void compress(struct pass *p, const struct deepseek4_compressor *w,
                                     .eps = g->eps,
                                     .overlap = ratio == DEEPSEEK4_CSA};
     vv_step(f, &vv_compress_rows, &args, "blk.%zu.%s", layer, what);
-    struct vv_cache_write keep = {.from = p->pool_k,
+    struct vv_cache_write keep = {.from = k,
                                   .row_stride = w->k->rows,
                                   .to = *state(p, ring),
                                   .window = f->window,
                                   .rows = rows,
-                                  .second = p->pool_gate};
+                                  .second = gate};
     vv_step(f, &vv_cache_write, &keep, "blk.%zu.%s", layer, what);
 }
 
@@ -222,8 +225,8 @@ static void indexer(struct pass *p, const struct deepseek4_attention *w, const s
     vv_product(f, qr, rows, w->index_q, p->index_q, "blk.%zu.indexer.attn_q_b", layer);
     rotate(p, p->index_q, g->index_heads, g->index_width, false, "indexer.q", layer);
     vv_product(f, a, rows, w->index_weight, p->index_weight, "blk.%zu.indexer.proj", layer);
-    compress(p, &w->index, a, g->index_width, p->index_key, p->map->layer[layer].index,
-             "indexer_compressor", layer);
+    compress(p, &w->index, a, true, p->index_key, p->map->layer[layer].index, "indexer_compressor",
+             layer);
     if (f->rounded_cache) {
         round_vectors(p, p->index_q, g->index_heads, p->index_codes, 0, "indexer.q", layer);
         round_vectors(p, p->index_key, 1, NULL, indexed, "indexer_compressor", layer);
@@ -333,8 +336,8 @@ static void attention(struct pass *p, const struct deepseek4_attention *w, size_
         vv_step(f, &vv_round_half, &half, "blk.%zu.attn_kv", layer);
     }
     if (ratio > 0) {
-        compress(p, &w->pooled, &a, g->head_width, p->pooled, p->map->layer[layer].pool,
-                 "attn_compressor", layer);
+        compress(p, &w->pooled, &a, false, p->pooled, p->map->layer[layer].pool, "attn_compressor",
+                 layer);
         round_rows(p, p->pooled, ratio, "attn_compressor", layer);
         store(p, p->pooled, g->head_width, p->map->layer[layer].pooled, "attn_compressor", layer);
         vv_observe(f, p->pooled, VV_TYPE_F32, g->head_width, "pooled.%zu", layer);
@@ -413,12 +416,14 @@ static void attention_buffers(struct pass *p) {
     const struct deepseek4 *g = p->g;
     struct vv_forward *f = p->f;
     size_t q = g->heads * g->head_width, groups = g->groups;
-    size_t widest = g->head_width > g->index_width ? g->head_width : g->index_width;
     p->qr = vv_input(f, g->query_rank, vv_all_rows(f, 1), f->rows);
     p->q = vv_row_floats(f, q);
     p->kv = vv_row_floats(f, g->head_width);
-    p->pool_k = vv_row_floats(f, 2 * widest);
-    p->pool_gate = vv_row_floats(f, 2 * widest);
+    for (int index = 0; index < 2; index++) {
+        size_t channels = 2 * (index ? g->index_width : g->head_width);
+        p->pool_k[index] = vv_row_floats(f, channels);
+        p->pool_gate[index] = vv_row_floats(f, channels);
+    }
     p->pooled = vv_row_floats(f, g->head_width);
     p->index_q = vv_row_floats(f, g->index_heads * g->index_width);
     p->index_weight = vv_row_floats(f, g->index_heads);
