@@ -78,6 +78,32 @@ int vv_explain(const struct vv_program *program, size_t step, int code, struct v
 /* Bytes of the window's memory: the window and its arrays. */
 size_t vv_window_bytes(const struct vv_program *program);
 
+/* ---- chains.c ---- */
+
+/* What of a queue is out of the order of its steps: short ones wait to be launched together. */
+enum { VV_WAITING_MOST = 48 };
+struct vv_order {
+    bool *taken; /* [steps] queued, or waiting */
+    size_t step[VV_WAITING_MOST];
+    size_t waiting; /* how many, in the order they came */
+};
+
+/* Whether a step may wait: it can begin a chain. */
+bool vv_may_wait(const struct vv_step *step, size_t index);
+void vv_wait(struct vv_order *order, size_t step);
+
+/* Lets short steps of the phases from `phase` on wait early, where nothing that isn't queued yet
+ * has to come before them. */
+void vv_look_ahead(const struct vv_program *program, size_t phase, struct vv_order *order);
+
+/* Whether one of those that wait touches what `step` writes, or the other way round. */
+bool vv_waits_for(const struct vv_program *program, const struct vv_order *order, size_t step);
+
+/* Takes steps out of those that wait, as many as one launch can have, the first of all among them.
+ * Returns how many chains they make. */
+size_t vv_take_chains(const struct vv_program *program, struct vv_order *order,
+                      struct vv_chain *chains /* [VV_CHAINS_MOST] */);
+
 /* ---- launched.c ---- */
 
 int vv_launched_new(struct vv_program *program, const struct vv_program_options *options,

@@ -192,70 +192,94 @@ static int start(const struct vv_variant *variant, const struct vv_launched_step
                      : variant->launch(steps->args, launch);
 }
 
-/* Steps of a phase that are queued already, each with one of the phase before it. */
-struct ahead {
-    size_t step[VV_TOGETHER_MAX];
-    size_t count;
-};
-
-static bool is_ahead(const struct ahead *ahead, size_t step) {
-    bool found = false;
-    for (size_t i = 0; i < ahead->count; i++) {
-        found = found || ahead->step[i] == step;
-    }
-    return found;
-}
-
 /* Whether step `other` of the next phase may be queued with `step`: behind that one there are only
  * those of its phase that may take one of the next, too. */
 static bool may_be_ahead(const struct vv_program *program, const struct vv_phase *phase,
-                         size_t step, size_t other, const struct ahead *ahead) {
+                         size_t step, size_t other, const struct vv_order *order) {
     const struct vv_step *s = program->steps;
-    bool may =
-        !s[other].variant->launch_all && !is_ahead(ahead, other) && ahead->count < VV_TOGETHER_MAX;
+    bool may = !s[other].variant->launch_all && !order->taken[other] &&
+               !vv_waits_for(program, order, other);
     for (size_t i = step + 1; i < phase->end && may; i++) {
         may = !s[i].variant->launch_two || !vv_steps_conflict(&s[i], &s[other]);
     }
     return may;
 }
 
-/* Queues a step and one of the next phase, which is noted; VV_ERROR_UNSUPPORTED: there is none for
+/* Queues a step and one of the next phase, which is taken; VV_ERROR_UNSUPPORTED: there is none for
  * it, and nothing was queued. */
 static int start_two(const struct vv_program *program, const struct vv_phase *phase, size_t step,
-                     struct ahead *ahead, const struct vv_launch *launch) {
+                     struct vv_order *order, const struct vv_launch *launch) {
     const struct vv_step *s = &program->steps[step];
     int code = VV_ERROR_UNSUPPORTED;
     for (size_t i = phase[1].begin; i < phase[1].end && code == VV_ERROR_UNSUPPORTED; i++) {
         const struct vv_step *other = &program->steps[i];
         struct vv_launched_step two[] = {{s->args, (uint32_t)step}, {other->args, (uint32_t)i}};
-        if (may_be_ahead(program, phase, step, i, ahead)) {
+        if (may_be_ahead(program, phase, step, i, order)) {
             code = s->variant->launch_two(two, other->variant, launch);
         }
-        if (code == VV_OK) {
-            ahead->step[ahead->count++] = i;
-        }
+        order->taken[i] = order->taken[i] || code == VV_OK;
     }
     return code;
 }
 
-/* Where the queue of a phase is: what is left of `scratch`; which branch comes next; what of the
- * next phase is queued. */
+/* Where the queue of a phase is: what is left of `scratch`; which branch comes next. */
 struct place {
     uint8_t *scratch;
     unsigned branch, branches;
-    struct ahead ahead;
 };
+
+/* Gives the next step its scratch memory. */
+static void deal_scratch(const struct vv_step *s, struct place *at, struct vv_launch *launch) {
+    launch->scratch = at->scratch;
+    at->scratch += s->variant->scratch ? aligned(s->variant->scratch(s->args, launch)) : 0;
+}
+
+static int refused(const struct vv_step *s, struct vv_error *error) {
+    return vv_fail(error, VV_ERROR_DEVICE, "%s (%s): the GPU refuses to run %s", s->what,
+                   s->operation->name, s->variant->name);
+}
+
+/* Queues one launch of steps that wait. */
+static int queue_chains(struct vv_program *program, struct vv_order *order,
+                        struct vv_launch *launch, struct vv_error *error) {
+    struct vv_chain chains[VV_CHAINS_MOST];
+    size_t count = vv_take_chains(program, order, chains);
+    const struct vv_step *s = &program->steps[chains[0].step[0].step];
+    int code = program->device->launcher->branch(program->device, 0, launch, error);
+    if (code != VV_OK) {
+        return code;
+    }
+    launch->step = chains[0].step[0].step;
+    launch->scratch = program->launched->scratch;
+    code = count == 1 && chains[0].count == 1 ? s->variant->launch(s->args, launch)
+                                              : s->variant->chaining->launch(chains, count, launch);
+    return code == VV_OK ? VV_OK : refused(s, error);
+}
+
+/* Queues what waits and has to come before a step. */
+static int queue_before(struct vv_program *program, size_t step, struct vv_order *order,
+                        struct vv_launch *launch, struct vv_error *error) {
+    int code = VV_OK;
+    while (code == VV_OK && vv_waits_for(program, order, step)) {
+        vv_look_ahead(program, program->steps[step].phase, order);
+        code = queue_chains(program, order, launch, error);
+    }
+    return code;
+}
 
 /* Queues a step, or several of its phase at once; or `two`: with one of the next phase, if any. */
 static int queue_steps(struct vv_program *program, const struct vv_phase *phase,
                        const struct vv_launched_step *steps, size_t count, bool two,
-                       struct place *at, struct vv_launch *launch, struct vv_error *error) {
+                       struct place *at, struct vv_order *order, struct vv_launch *launch,
+                       struct vv_error *error) {
     const struct vv_launcher *launcher = program->device->launcher;
     const struct vv_step *s = &program->steps[steps->step];
     int code = launcher->branch(program->device, at->branch++ % at->branches, launch, error);
+    for (size_t i = 0; i < count && code == VV_OK; i++) {
+        code = queue_before(program, steps[i].step, order, launch, error);
+    }
     launch->step = steps->step;
-    launch->scratch = at->scratch;
-    at->scratch += s->variant->scratch ? aligned(s->variant->scratch(s->args, launch)) : 0;
+    deal_scratch(s, at, launch);
     if (code == VV_OK && program->profile) {
         code = launcher->mark(program->device, steps->step, error);
     }
@@ -263,38 +287,45 @@ static int queue_steps(struct vv_program *program, const struct vv_phase *phase,
         return code;
     }
     int started =
-        two ? start_two(program, phase, steps->step, &at->ahead, launch) : VV_ERROR_UNSUPPORTED;
+        two ? start_two(program, phase, steps->step, order, launch) : VV_ERROR_UNSUPPORTED;
     if (started == VV_ERROR_UNSUPPORTED) {
         started = start(s->variant, steps, count, launch);
     }
-    if (started != VV_OK) {
-        code = vv_fail(error, VV_ERROR_DEVICE, "%s (%s): the GPU refuses to run %s", s->what,
-                       s->operation->name, s->variant->name);
-    }
-    return code;
+    return started == VV_OK ? VV_OK : refused(s, error);
 }
 
-/* Steps that may take one of the next phase with them are queued behind the phase's others.
- * `ahead`: of this phase; out: of the next one. */
+/*
+ * Steps that may take one of the next phase with them are queued behind the phase's others; short
+ * ones wait, of one phase with those of the next ones.
+ */
 static int queue_phase(struct vv_program *program, const struct vv_phase *phase,
-                       struct vv_launch *launch, struct ahead *ahead, struct vv_error *error) {
+                       struct vv_launch *launch, struct vv_order *order, struct vv_error *error) {
     bool chained = program->window->rows <= CHAINED_ROWS_MOST && !program->profile;
     bool twos = chained && phase + 1 < program->phases + program->phase_count;
-    struct place at = {
-        program->launched->scratch, 0, chained || program->profile ? 1 : BRANCHES, {.count = 0}};
+    struct place at = {program->launched->scratch, 0, chained || program->profile ? 1 : BRANCHES};
     int code = VV_OK;
     for (int turn = 0; turn < 1 + twos; turn++) {
         for (size_t i = phase->begin; i < phase->end && code == VV_OK; i++) {
             const struct vv_step *s = &program->steps[i];
             struct vv_launched_step steps[VV_TOGETHER_MAX] = {{s->args, (uint32_t)i}};
             bool two = twos && s->variant->launch_two;
-            size_t count = chained ? together(program, phase, i, steps) : 1;
-            if (count > 0 && two == (turn == 1) && !is_ahead(ahead, i)) {
-                code = queue_steps(program, phase, steps, count, two, &at, launch, error);
+            if (two != (turn == 1) || order->taken[i]) {
+                continue;
             }
+            if (chained && vv_may_wait(s, i)) {
+                code = order->waiting < VV_WAITING_MOST
+                           ? VV_OK
+                           : queue_chains(program, order, launch, error);
+                vv_wait(order, i);
+                continue;
+            }
+            size_t count = chained ? together(program, phase, i, steps) : 1;
+            if (count > 0) {
+                code = queue_steps(program, phase, steps, count, two, &at, order, launch, error);
+            }
+            order->taken[i] = true;
         }
     }
-    *ahead = at.ahead;
     return code == VV_OK ? program->device->launcher->join(program->device, launch, error) : code;
 }
 
@@ -303,14 +334,22 @@ static int queue(struct vv_program *program, const struct vv_launch *shape, void
                  struct vv_error *error) {
     const struct vv_launcher *launcher = program->device->launcher;
     struct vv_launch launch = *shape;
-    struct ahead ahead = {.count = 0};
+    struct vv_order order = {.taken = calloc(program->count + 1, sizeof *order.taken)};
+    if (!order.taken) {
+        return vv_fail_memory(error, program->count, "the queue of a window");
+    }
     int code = launcher->begin(program->device, recording != NULL, &launch, error);
     if (code != VV_OK) {
+        free(order.taken);
         return code;
     }
     for (size_t k = 0; k < program->phase_count && code == VV_OK; k++) {
-        code = queue_phase(program, &program->phases[k], &launch, &ahead, error);
+        code = queue_phase(program, &program->phases[k], &launch, &order, error);
     }
+    while (code == VV_OK && order.waiting > 0) {
+        code = queue_chains(program, &order, &launch, error);
+    }
+    free(order.taken);
     if (code == VV_OK && program->profile) {
         code = launcher->mark(program->device, program->count, error);
     }

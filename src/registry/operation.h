@@ -32,6 +32,27 @@ struct vv_launched_step {
 };
 enum { VV_TOGETHER_MAX = 8 };
 
+struct vv_variant;
+
+/* Steps that follow each other, a chain: each part of one, which is a row or a piece of it, takes
+ * up what the same part of the one before it left. */
+enum { VV_CHAIN_STEPS = 4, VV_CHAINS_MOST = 8, VV_CHAINED_MOST = 20 /* steps of all chains */ };
+struct vv_chain {
+    struct vv_launched_step step[VV_CHAIN_STEPS];
+    const struct vv_variant *variant[VV_CHAIN_STEPS];
+    size_t count;
+};
+
+/* How steps are launched as chains: several at once, whose steps touch nothing that those of
+ * another write. */
+struct vv_chaining {
+    int kind; /* of the step, as its module numbers them */
+    /* Whether the chain's last step may be there: the first if it can be cut into parts at all; a
+     * later one if it conflicts with those before it in nothing but the same part's result. */
+    bool (*fits)(const struct vv_chain *chain);
+    int (*launch)(const struct vv_chain *chains, size_t count, const struct vv_launch *on);
+};
+
 /*
  * A variant computes units [begin, end) and returns VV_OK or an error code, which the caller turns
  * into a sentence that names the layer. Units are independent: which thread computes one, and in
@@ -58,6 +79,9 @@ struct vv_variant {
      * NULL: never, as where there is launch_all. */
     int (*launch_two)(const struct vv_launched_step *steps /* [2] */, const struct vv_variant *next,
                       const struct vv_launch *on);
+    /* Or in a chain: of a short step, which then waits for others to be launched with until a step
+     * comes that needs it. NULL: never. */
+    const struct vv_chaining *chaining;
 };
 
 /*

@@ -1,4 +1,5 @@
 /* A warp a segment. */
+#include "op/cuda/chain.h"
 #include "op/quantize_rows/cuda_segment.cuh"
 
 namespace {
@@ -42,7 +43,7 @@ namespace {
 
 const vv_variant variants[] = {
     {"quantize_rows/cuda", VV_CUDA_ANY, true, nullptr, nullptr, nullptr, vv_cuda_quantize_rows,
-     nullptr},
+     nullptr, nullptr, nullptr, &vv_cuda_chaining[VV_CHAIN_PLANES]},
     {},
 };
 

@@ -1,8 +1,6 @@
 /* A thread a pair of values. */
-#include "op/cuda/kernel.cuh"
-VV_C_BEGIN
-#include "op/rope_pairs/contract.h"
-VV_C_END
+#include "op/cuda/chain.h"
+#include "op/rope_pairs/cuda_part.cuh"
 
 namespace {
 
@@ -15,12 +13,7 @@ __global__ void __launch_bounds__(THREADS) rotate(struct vv_rope_pairs a, const 
     if (head >= a.heads) {
         return;
     }
-    float *x = a.x + row * a.row_stride + head * a.head_stride + 2 * i;
-    float even = x[0], odd = x[1], s, c;
-    vv_sincos_turn((uint64_t)position[row] * a.turn[i], &s, &c);
-    s = a.back ? -s : s;
-    x[0] = fmaf(even, c, -(odd * s));
-    x[1] = fmaf(odd, c, even * s);
+    vv_rotate_pair(a, position[row], row, head, i);
 }
 
 int launch(const void *args, const vv_launch *on) {
@@ -31,7 +24,8 @@ int launch(const void *args, const vv_launch *on) {
 }
 
 const vv_variant variants[] = {
-    {"rope_pairs/cuda", VV_CUDA_ANY, true, nullptr, nullptr, nullptr, launch, nullptr},
+    {"rope_pairs/cuda", VV_CUDA_ANY, true, nullptr, nullptr, nullptr, launch, nullptr, nullptr,
+     nullptr, &vv_cuda_chaining[VV_CHAIN_ROPE]},
     {},
 };
 

@@ -1,8 +1,6 @@
 /* A thread a value. */
-#include "op/cuda/kernel.cuh"
-VV_C_BEGIN
-#include "op/round_half/contract.h"
-VV_C_END
+#include "op/cuda/chain.h"
+#include "op/round_half/cuda_part.cuh"
 
 namespace {
 
@@ -11,13 +9,8 @@ enum { THREADS = 256 };
 __global__ void __launch_bounds__(THREADS) round(float *x, size_t n, vv_trouble trouble) {
     vv_follow();
     size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i >= n) {
-        return;
-    }
-    float rounded = vv_from_f16(vv_to_f16(x[i]));
-    x[i] = rounded;
-    if (!isfinite(rounded)) {
-        vv_report(trouble, VV_ERROR_NOT_FINITE);
+    if (i < n) {
+        vv_round_one(x + i, trouble);
     }
 }
 
@@ -29,7 +22,8 @@ int launch(const void *args, const vv_launch *on) {
 }
 
 const vv_variant variants[] = {
-    {"round_half/cuda", VV_CUDA_ANY, true, nullptr, nullptr, nullptr, launch, nullptr},
+    {"round_half/cuda", VV_CUDA_ANY, true, nullptr, nullptr, nullptr, launch, nullptr, nullptr,
+     nullptr, &vv_cuda_chaining[VV_CHAIN_HALF]},
     {},
 };
 
