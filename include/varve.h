@@ -688,8 +688,7 @@ struct varve_decoder_options {
  *
  *     varve_decoder_begin(decoder, ids.at, ids.count, &error);
  *     for (;;) {
- *         varve_sampler_draw(sampler, varve_decoder_logits(decoder), ids.at, ids.count, ids.count,
- *                            &id, &error);
+ *         varve_decoder_sample(decoder, sampler, ids.at, ids.count, ids.count, &id, &error);
  *         varve_ids_append(&ids, id, &error);
  *         if (the text is complete) break;
  *         varve_decoder_take(decoder, id, limit - ids.count, &error);
@@ -712,6 +711,13 @@ int varve_decoder_begin(struct varve_decoder *decoder, const int32_t *tokens, si
 
 /* Logits [vocabulary] of the next token, until varve_decoder_take. */
 const float *varve_decoder_logits(const struct varve_decoder *decoder);
+
+/* As varve_sampler_draw from these logits. From then on windows draw such tokens where they are
+ * computed, if the device can (it can't where there are biases or penalties): on a GPU a few bytes
+ * are copied for a token, in place of all logits. The bits are the same. */
+int varve_decoder_sample(struct varve_decoder *decoder, struct varve_sampler *sampler,
+                         const int32_t *history, size_t history_length, uint64_t position,
+                         int32_t *token, struct varve_error *error);
 
 /* The token that was drawn is the next one. Of those behind it `more` are wanted at most, 1 or
  * more: a hint, which saves drafts that nobody reads. After an error the slot is as
@@ -755,8 +761,12 @@ struct varve_request {
     int priority;          /* higher goes first */
     /* A later prompt will begin with so many tokens, so there will be a checkpoint; 0: not known */
     size_t stable;
-    /* Chooses from the logits of the text's last token. Called once for every token of the answer,
-     * in order; drafts change nothing but the time. A code other than 0 ends the request. */
+    /* Draws the answer's tokens, on the device where that can be; NULL: `next` does it. The draw's
+     * position is the text's length. Must outlive the request; several may have the same one. */
+    struct varve_sampler *sampler;
+    /* Chooses from the logits of the text's last token; with a sampler these are NULL, and `next`
+     * has the token that was drawn. Called once for every token of the answer, in order; drafts
+     * change nothing but the time. A code other than 0 ends the request. */
     int (*next)(void *context, const float *logits, struct varve_next *next,
                 struct varve_error *error);
     /* Who proposes tokens where windows can verify them, beside what `next` does; slot: 0. */

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "draft/depth.h"
-#include "sample/random.h"
+#include "base/random.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Sampling without a sort against sampling with one, on random settings and logits full of ties. */
 #include "base/math.h"
-#include "sample/random.h"
+#include "base/random.h"
 #include "sample/sample.h"
 
 #include <setjmp.h>

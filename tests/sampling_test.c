@@ -1,6 +1,6 @@
 /* Sampling as a whole: golden cases, the rules at the edges, errors. */
 #include "base/math.h"
-#include "sample/random.h"
+#include "base/random.h"
 #include "sample/sample.h"
 #include "support/sampling_cases.h"
 

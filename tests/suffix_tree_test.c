@@ -9,7 +9,7 @@
 
 #include "draft/drafter.h"
 #include "draft/suffix_tree.h"
-#include "sample/random.h"
+#include "base/random.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -47,6 +47,13 @@ const float *varve_decoder_logits(const struct varve_decoder *decoder) {
     return vv_decoder_logits((const struct vv_decoder *)decoder);
 }
 
+int varve_decoder_sample(struct varve_decoder *decoder, struct varve_sampler *sampler,
+                         const int32_t *history, size_t history_length, uint64_t position,
+                         int32_t *token, struct varve_error *error) {
+    return vv_decoder_sample(inner(decoder), (struct vv_sampler *)sampler, history, history_length,
+                             position, token, vv_internal(error));
+}
+
 int varve_decoder_take(struct varve_decoder *decoder, int32_t token, uint64_t more,
                        struct varve_error *error) {
     return vv_decoder_take(inner(decoder), token, more, vv_internal(error));

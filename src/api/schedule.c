@@ -25,8 +25,9 @@ struct request {
 static int on_next(void *context, const float *logits, struct vv_next *next,
                    struct vv_error *error) {
     const struct varve_request *request = &((struct request *)context)->asked;
-    struct varve_next chosen = {.count = 0};
+    struct varve_next chosen = {.count = request->sampler ? 1 : 0};
     struct varve_error failure = {0};
+    chosen.tokens[0] = next->tokens[0]; /* as drawn */
     int code = request->next(request->context, logits, &chosen, &failure);
     if (code != VARVE_OK) {
         return vv_fail(error, code, "%s", failure.message);
@@ -112,6 +113,7 @@ static int add(struct varve_schedule *schedule, struct request *r, uint64_t *id,
                                      .count = r->asked.count,
                                      .priority = r->asked.priority,
                                      .stable = r->asked.stable,
+                                     .sampler = (struct vv_sampler *)r->asked.sampler,
                                      .next = on_next,
                                      .draft = drafts ? on_draft : NULL,
                                      .judged = drafts ? on_judged : NULL,

@@ -90,9 +90,8 @@ static int step(struct run *run, bool *ended) {
     struct varve_error error;
     int32_t id;
     bool stopped = false;
-    if (varve_sampler_draw(run->sampler, varve_decoder_logits(run->decoder), run->ids.at,
-                           run->ids.count, run->ids.count + run->dropped, &id,
-                           &error) != VARVE_OK) {
+    if (varve_decoder_sample(run->decoder, run->sampler, run->ids.at, run->ids.count,
+                             run->ids.count + run->dropped, &id, &error) != VARVE_OK) {
         return fail("%s", error.message);
     }
     *ended = true;

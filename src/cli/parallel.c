@@ -53,18 +53,18 @@ static int on_next(void *context, const float *logits, struct varve_next *next,
     const char *text;
     size_t length, written = a->ids.count - a->prompt_count;
     bool stopped = false;
-    int32_t id;
+    int32_t id = next->tokens[0]; /* as drawn */
     a->finish = "length";
+    next->count = 0;
+    (void)logits;
     if (written >= run->limit) {
         return VARVE_OK;
     }
-    int code =
-        varve_sampler_draw(run->sampler, logits, a->ids.at, a->ids.count, a->ids.count, &id, error);
-    if (code == VARVE_OK && run_ends_answer(run, id)) {
+    if (run_ends_answer(run, id)) {
         a->finish = "eos";
         return VARVE_OK;
     }
-    code = code ? code : varve_ids_append(&a->ids, id, error);
+    int code = varve_ids_append(&a->ids, id, error);
     code = code ? code : varve_detokenizer_push(a->detokenizer, id, &text, &length, error);
     code = code ? code : add_text(a, text, length, false, &stopped, error);
     if (stopped) {
@@ -163,6 +163,7 @@ static int add_requests(struct parallel *p) {
         struct answer *a = &p->answers[i];
         const struct varve_request request = {.prompt = a->ids.at,
                                               .count = a->ids.count,
+                                              .sampler = p->run->sampler,
                                               .next = on_next,
                                               .drafts = draft_options(p->run->arguments),
                                               .ended = on_ended,

@@ -13,8 +13,9 @@ struct vv_decoder {
     /* The window that was evaluated last: a token, then drafts. The first row + 1 are taken. */
     int32_t window[VV_VERIFY_ROWS_MAX];
     uint32_t rows, row;
-    bool open;      /* it was verified and waits for its commit */
-    double seconds; /* that it took so far */
+    bool open;           /* it was verified and waits for its commit */
+    struct vv_draw draw; /* how the last token was drawn, its position less the text's length */
+    double seconds;      /* that it took so far */
     struct vv_decoder_report report;
 };
 
@@ -112,7 +113,8 @@ static int close_window(struct vv_decoder *d, bool refused, struct vv_error *err
 static int evaluate(struct vv_decoder *d, struct vv_error *error) {
     struct vv_row rows[VV_VERIFY_ROWS_MAX];
     for (uint32_t r = 0; r < d->rows; r++) {
-        rows[r] = (struct vv_row){d->options.slot, d->window[r], true};
+        rows[r] = (struct vv_row){d->options.slot, d->window[r], true, d->draw};
+        rows[r].draw.position += d->count + r;
     }
     double began = vv_seconds();
     int code =
@@ -166,6 +168,15 @@ int vv_decoder_settle(struct vv_decoder *d, struct vv_error *error) {
 
 const float *vv_decoder_logits(const struct vv_decoder *d) {
     return vv_session_logits(d->session, d->row);
+}
+
+int vv_decoder_sample(struct vv_decoder *d, struct vv_sampler *sampler, const int32_t *history,
+                      size_t history_length, uint64_t position, int32_t *token,
+                      struct vv_error *error) {
+    d->draw = vv_session_ask(d->session, sampler, position);
+    d->draw.position -= d->count;
+    return vv_session_sample(d->session, d->row, sampler, history, history_length, position, token,
+                             error);
 }
 
 void vv_decoder_report(const struct vv_decoder *d, struct vv_decoder_report *report) {

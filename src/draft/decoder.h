@@ -30,6 +30,12 @@ int vv_decoder_begin(struct vv_decoder *decoder, const int32_t *tokens, size_t c
 /* Of the next token: [vocabulary], until the next call of vv_decoder_take. */
 const float *vv_decoder_logits(const struct vv_decoder *decoder);
 
+/* As vv_sampler_draw from these. The windows that follow are asked to draw such tokens themselves,
+ * each at its own position, if the device can. */
+int vv_decoder_sample(struct vv_decoder *decoder, struct vv_sampler *sampler,
+                      const int32_t *history, size_t history_length, uint64_t position,
+                      int32_t *token, struct vv_error *error);
+
 /* The draft of the next token, or -1. */
 int32_t vv_decoder_drafted(const struct vv_decoder *decoder);
 

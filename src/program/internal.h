@@ -53,6 +53,9 @@ struct vv_program {
     size_t result_bytes;
     void *result_copy;       /* the host's, where the device's memory is another; NULL: none */
     bool result_locked;      /* it is the launcher's memory for copies */
+    bool result_left;        /* on the device, where it was not asked for */
+    const int32_t *drawn;    /* as the options say */
+    int32_t *drawn_copy;     /* the host's, the launcher's memory for copies; NULL: none */
     struct vv_error failure; /* of the recording; code VV_OK: none */
 };
 
@@ -110,6 +113,8 @@ int vv_launched_new(struct vv_program *program, const struct vv_program_options 
                     struct vv_error *error);
 void vv_launched_free(struct vv_program *program);
 int vv_launched_run(struct vv_program *program, struct vv_error *error);
+/* Brings the result that the last run left on the device. */
+int vv_launched_fetch(struct vv_program *program, struct vv_error *error);
 
 /* ---- profile.c ---- */
 

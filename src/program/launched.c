@@ -19,7 +19,7 @@ enum { CHAINED_ROWS_MOST = 8 };
 
 /* What a launch may depend on. */
 struct key {
-    int32_t rows, outputs, sequences, depth;
+    int32_t rows, outputs, draws, sequences, depth;
     int32_t beside_rows, beside_outputs, beside_sequences, beside_depth;
 };
 
@@ -85,8 +85,8 @@ void vv_launched_free(struct vv_program *program) {
 
 /* ---- the window ---- */
 
-static int32_t *moved(const struct vv_window *w, const int32_t *at, uint8_t *to) {
-    return (int32_t *)(void *)(to + ((const uint8_t *)at - (const uint8_t *)w));
+static void *moved(const struct vv_window *w, const void *at, uint8_t *to) {
+    return to + ((const uint8_t *)at - (const uint8_t *)w);
 }
 
 static int upload_window(struct vv_program *program, struct vv_error *error) {
@@ -101,6 +101,7 @@ static int upload_window(struct vv_program *program, struct vv_error *error) {
     l->image->sequence_begin = moved(w, w->sequence_begin, l->window);
     l->image->sequence_row = moved(w, w->sequence_row, l->window);
     l->image->output_row = moved(w, w->output_row, l->window);
+    l->image->draw = moved(w, w->draw, l->window);
     l->image->source = moved(w, w->source, l->window);
     return program->device->launcher->upload(program->device, l->window, l->image, bytes, error);
 }
@@ -118,7 +119,7 @@ static int32_t depth_of(const struct vv_window *w) {
 
 static struct key key_of(const struct vv_program *program) {
     const struct vv_window *w = program->window;
-    struct key key = {w->rows, w->outputs, w->sequences, depth_of(w), 0, 0, 0, 0};
+    struct key key = {w->rows, w->outputs, w->draws, w->sequences, depth_of(w), 0, 0, 0, 0};
     if (program->launched->beside) {
         const struct vv_window *b = program->launched->beside->window;
         key.beside_rows = b->rows;
@@ -412,10 +413,38 @@ static int queue_or_play(struct vv_program *program, struct vv_error *error) {
 /* Brings the result to the host, behind all steps. */
 static int download_result(struct vv_program *program, struct vv_error *error) {
     size_t bytes = (size_t)program->window->outputs * program->result_bytes;
+    program->result_left = false;
     return program->result_copy && bytes
                ? program->device->launcher->download(program->device, program->result_copy,
                                                      program->result, bytes, error)
                : VV_OK;
+}
+
+static bool draws_all(const struct vv_window *w) {
+    int32_t drawn = 0;
+    for (int32_t i = 0; i < w->outputs; i++) {
+        drawn += w->draw[i].wanted;
+    }
+    return drawn == w->outputs;
+}
+
+/* What was drawn; and the result, unless that is all that is asked for. */
+static int download(struct vv_program *program, struct vv_error *error) {
+    const struct vv_window *w = program->window;
+    if (!program->drawn_copy || w->draws == VV_DRAWS_NONE) {
+        return download_result(program, error);
+    }
+    int code =
+        program->device->launcher->download(program->device, program->drawn_copy, program->drawn,
+                                            (size_t)w->outputs * sizeof *program->drawn, error);
+    program->result_left = draws_all(w);
+    return code == VV_OK && !program->result_left ? download_result(program, error) : code;
+}
+
+int vv_launched_fetch(struct vv_program *program, struct vv_error *error) {
+    uint64_t status;
+    int code = download_result(program, error);
+    return code == VV_OK ? program->device->launcher->wait(program->device, &status, error) : code;
 }
 
 /* ---- a run ---- */
@@ -435,7 +464,7 @@ int vv_launched_run(struct vv_program *program, struct vv_error *error) {
     }
     int code = upload_window(program, error);
     code = code == VV_OK ? queue_or_play(program, error) : code;
-    code = code == VV_OK ? download_result(program, error) : code;
+    code = code == VV_OK ? download(program, error) : code;
     struct vv_error other;
     int waited =
         program->device->launcher->wait(program->device, &status, code == VV_OK ? error : &other);

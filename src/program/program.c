@@ -10,7 +10,8 @@
 enum { RESULT_LOCKED_MOST = 256 << 20 };
 
 static size_t window_bytes(int32_t rows, int32_t outputs) {
-    return sizeof(struct vv_window) + (7 * (size_t)rows + 1 + (size_t)outputs) * sizeof(int32_t);
+    return sizeof(struct vv_window) + (size_t)outputs * sizeof(struct vv_draw) +
+           (7 * (size_t)rows + 1 + (size_t)outputs) * sizeof(int32_t);
 }
 
 size_t vv_window_bytes(const struct vv_program *program) {
@@ -22,7 +23,8 @@ static struct vv_window *window_new(int32_t rows, int32_t outputs) {
     size_t n = (size_t)rows;
     struct vv_window *w = calloc(1, window_bytes(rows, outputs));
     if (w) {
-        int32_t *at = (int32_t *)(void *)(w + 1);
+        w->draw = (struct vv_draw *)(void *)(w + 1);
+        int32_t *at = (int32_t *)(void *)(w->draw + outputs);
         w->rows = w->sequences = rows;
         w->outputs = outputs;
         w->token = at;
@@ -60,6 +62,9 @@ static void free_result(struct vv_program *program) {
         device->launcher->unhost(device, program->result_copy);
     } else {
         free(program->result_copy);
+    }
+    if (program->drawn_copy) {
+        device->launcher->unhost(device, program->drawn_copy);
     }
 }
 
@@ -186,6 +191,17 @@ static int choose(struct vv_program *program, struct vv_step *step, struct vv_we
     return VV_OK;
 }
 
+static int provide_drawn(struct vv_program *program, const struct vv_program_options *options,
+                         struct vv_error *error) {
+    size_t bytes = (size_t)program->outputs * sizeof *program->drawn;
+    program->drawn = options->drawn;
+    if (!options->drawn) {
+        return VV_OK;
+    }
+    program->drawn_copy = program->device->launcher->host(program->device, bytes);
+    return program->drawn_copy ? VV_OK : vv_fail_memory(error, bytes, "a window's tokens");
+}
+
 /* Room for the result on the host: such that copies to it are fast, if it isn't so large that
  * getting that would take longer. */
 static int provide_result(struct vv_program *program, const struct vv_program_options *options,
@@ -205,6 +221,14 @@ static int provide_result(struct vv_program *program, const struct vv_program_op
 
 const void *vv_program_result(const struct vv_program *program) {
     return program->result_copy ? program->result_copy : program->result;
+}
+
+int vv_program_fetch(struct vv_program *program, struct vv_error *error) {
+    return program->result_left ? vv_launched_fetch(program, error) : VV_OK;
+}
+
+const int32_t *vv_program_drawn(const struct vv_program *program) {
+    return program->window->draws != VV_DRAWS_NONE ? program->drawn_copy : NULL;
 }
 
 int vv_program_finish(struct vv_program *program, const struct vv_program_options *options,
@@ -234,6 +258,9 @@ int vv_program_finish(struct vv_program *program, const struct vv_program_option
     }
     if (code == VV_OK) {
         code = provide_result(program, options, error);
+    }
+    if (code == VV_OK) {
+        code = provide_drawn(program, options, error);
     }
     if (code == VV_OK && options->profile) {
         code = vv_profile_new(program, options->events, error);

@@ -46,6 +46,8 @@ struct vv_program_options {
     const struct vv_tuning *tuning;  /* or NULL: the registry's rule alone */
     const void *result;              /* what a run leaves of each output row, in device memory */
     size_t result_bytes;             /* of a row; 0: nobody asks for it */
+    const int32_t *drawn; /* the tokens of its draws, in memory of a device that launches; or NULL:
+                           * it makes none */
 };
 
 /* Chooses variants (packing weights where the device wants it) and places barriers. Returns the
@@ -56,8 +58,13 @@ int vv_program_finish(struct vv_program *program, const struct vv_program_option
 /* Runs all steps on the window. A kernel's trouble becomes a sentence that names the step. */
 int vv_program_run(struct vv_program *program, struct vv_error *error);
 
-/* The last run's result, [outputs] rows, where the host can read it. */
+/* The last run's result, [outputs] rows, where the host can read it: after a window whose outputs
+ * are all drawn once it was fetched, which needs another wait for the device. */
 const void *vv_program_result(const struct vv_program *program);
+int vv_program_fetch(struct vv_program *program, struct vv_error *error);
+
+/* The tokens of the last run's draws, [outputs]; NULL: it made none. */
+const int32_t *vv_program_drawn(const struct vv_program *program);
 
 /* A step of a finished program, for profiles and tests; they stand in the order of their phases. Of
  * a hazard: the later step touches what the step `after` touches, one of the two writes it. */

@@ -12,10 +12,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* How a token is to be drawn from an output's logits (op/sample/contract.h says to the bit what the
+ * numbers do). */
+struct vv_draw {
+    uint64_t seed, position;
+    int32_t wanted;    /* 0: nothing is drawn */
+    int32_t top_k;     /* 0: all */
+    float temperature; /* 0: the likeliest token, whatever the others say */
+    float filtering;   /* the temperature that top_p and min_p see */
+    float top_p, min_p;
+};
+
+/* What the draws of a window are, at most. */
+enum vv_draws { VV_DRAWS_NONE, VV_DRAWS_GREEDY, VV_DRAWS_WEIGHED };
+
 struct vv_window {
     int32_t rows;
     int32_t sequences;
     int32_t outputs;         /* rows whose logits are wanted */
+    int32_t draws;           /* enum vv_draws */
     int32_t *token;          /* [rows] */
     int32_t *position;       /* [rows] */
     int32_t *slot;           /* [rows] */
@@ -23,6 +38,7 @@ struct vv_window {
     int32_t *sequence_begin; /* [sequences + 1] into sequence_row */
     int32_t *sequence_row;   /* [rows] rows of each sequence in ascending position */
     int32_t *output_row;     /* [outputs] */
+    struct vv_draw *draw;    /* [outputs], where there are draws */
     int32_t *source;         /* [rows] row of another program's buffer, or -1: see mtp_wide */
 };
 

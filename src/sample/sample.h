@@ -33,6 +33,7 @@
  */
 #pragma once
 #include "base/error.h"
+#include "registry/window.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -97,6 +98,11 @@ void vv_sampler_free(struct vv_sampler *sampler);
 int vv_sampler_draw(struct vv_sampler *sampler, const float *logits, const int32_t *history,
                     size_t history_length, uint64_t position, int32_t *token,
                     struct vv_error *error);
+
+/* How a device is to draw, in its place, the token at `position` from logits of `vocabulary`
+ * tokens; `wanted` is 0 if it can't: biases and penalties are the host's. */
+struct vv_draw vv_sampler_ask(const struct vv_sampler *sampler, size_t vocabulary,
+                              uint64_t position);
 
 /*
  * What vv_sampler_draw would draw from: the kept tokens in rank order, as many as fit into

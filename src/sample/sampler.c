@@ -1,11 +1,9 @@
-#include "base/math.h"
-#include "sample/random.h"
+#include "base/random.h"
+#include "op/sample/weights.h"
 #include "sample/ranks.h"
 #include "sample/sample.h"
 #include "sample/scores.h"
 #include <stdlib.h>
-
-#define ONE 0x1p+40f /* the weight of the likeliest token */
 
 struct vv_sampler {
     struct vv_sampling settings; /* bias is ours */
@@ -103,26 +101,20 @@ static void weigh(struct vv_ranked *ranked, size_t count, const float *score, fl
     }
     float top = score[0xffffffffu - (uint32_t)best];
     for (size_t i = 0; i < count; i++) {
-        float z = score[vv_ranked_token(&ranked[i])];
-        float x = z == top ? 0.0f : (z - top) / temperature; /* infinity - infinity is no number */
-        ranked[i].weight = x < -28.0f ? 0 : (uint64_t)(vv_exp(x) * ONE); /* e^-28 < 2^-40 */
+        ranked[i].weight = vv_draw_weight(score[vv_ranked_token(&ranked[i])], top, temperature);
     }
 }
 
 /* Step 5 on `ranked` [count]: how many of them stay, first. */
 static size_t filter(const struct vv_sampling *settings, struct vv_ranked *ranked, size_t count) {
     if (settings->top_p < 1.0f) {
-        double mass = (double)settings->top_p * (double)sum_of_weights(ranked, count);
-        uint64_t need = (uint64_t)mass;
-        if ((double)need < mass || need == 0) {
-            need++;
-        }
+        uint64_t need = vv_draw_need(settings->top_p, sum_of_weights(ranked, count));
         count = vv_ranks_reaching(ranked, count, need);
     }
     if (settings->min_p == 0.0f) {
         return count;
     }
-    uint64_t least = (uint64_t)(settings->min_p * ONE);
+    uint64_t least = vv_draw_least(settings->min_p);
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
         if (ranked[i].weight >= least) {
@@ -174,6 +166,25 @@ int vv_sampler_draw(struct vv_sampler *sampler, const float *logits, const int32
     uint64_t x = vv_high_product(vv_random_at(sampler->settings.seed, position), sum);
     *token = vv_ranked_token(&sampler->ranked[vv_ranks_reaching(sampler->ranked, kept, x + 1) - 1]);
     return VV_OK;
+}
+
+struct vv_draw vv_sampler_ask(const struct vv_sampler *sampler, size_t vocabulary,
+                              uint64_t position) {
+    const struct vv_sampling *s = &sampler->settings;
+    if ((size_t)sampler->scores.vocabulary != vocabulary || s->bias_count > 0 ||
+        vv_scores_penalised(s)) {
+        return (struct vv_draw){.wanted = 0};
+    }
+    return (struct vv_draw){
+        .seed = s->seed,
+        .position = position,
+        .wanted = 1,
+        .top_k = s->top_k,
+        .temperature = s->temperature,
+        .filtering = s->order == VV_TEMPERATURE_LAST ? 1.0f : s->temperature,
+        .top_p = s->top_p,
+        .min_p = s->min_p,
+    };
 }
 
 static int by_rank(const void *a, const void *b) {

@@ -1,7 +1,7 @@
 /* State that nobody computed, for measurements. */
 #include "base/half.h"
+#include "base/random.h"
 #include "gguf/types.h"
-#include "sample/random.h"
 #include "session/internal.h"
 
 #include <stdlib.h>

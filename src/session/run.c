@@ -65,10 +65,20 @@ static int check_row(const struct vv_session *s, const struct vv_row *row, size_
 
 /* ---- filling ---- */
 
+static void add_output(struct vv_window *w, int32_t row, const struct vv_draw *draw) {
+    int32_t draws = !draw->wanted               ? VV_DRAWS_NONE
+                    : draw->temperature == 0.0f ? VV_DRAWS_GREEDY
+                                                : VV_DRAWS_WEIGHED;
+    w->draws = draws > w->draws ? draws : w->draws;
+    w->draw[w->outputs] = *draw;
+    w->output_row[w->outputs++] = row;
+}
+
 static int fill(struct vv_session *s, struct vv_window *w, const struct vv_row *rows, size_t count,
                 enum vv_mode mode, struct vv_error *error) {
     w->rows = (int32_t)count;
     w->outputs = 0;
+    w->draws = VV_DRAWS_NONE;
     for (size_t r = 0; r < count; r++) {
         w->slot[r] = (int32_t)rows[r].slot;
         w->token[r] = rows[r].token;
@@ -89,7 +99,7 @@ static int fill(struct vv_session *s, struct vv_window *w, const struct vv_row *
         }
         w->position[r] = (int32_t)(s->slots[rows[r].slot].has.length + more);
         if (rows[r].output) {
-            w->output_row[w->outputs++] = r;
+            add_output(w, r, &rows[r].draw);
         }
     }
     list_sequences(w);
@@ -273,8 +283,44 @@ const float *vv_session_logits(const struct vv_session *s, size_t i) {
     if (!s->last || i >= (size_t)s->last->forward.window->outputs) {
         return NULL;
     }
+    struct vv_error ignored;
+    if (vv_program_fetch(s->last->program, &ignored) != VV_OK) {
+        return NULL;
+    }
     const float *all = vv_program_result(s->last->program);
     return all + i * s->facts.vocabulary;
+}
+
+/* Whether the last window drew a token from row i as `draw` asks; -1: it left that to the host. */
+static bool was_drawn(const struct vv_session *s, size_t i, const struct vv_draw *draw,
+                      int32_t *token) {
+    const struct vv_window *w = s->last->forward.window;
+    const int32_t *drawn = vv_program_drawn(s->last->program);
+    bool was = drawn && i < (size_t)w->outputs && draw->wanted &&
+               memcmp(draw, &w->draw[i], sizeof *draw) == 0 && drawn[i] >= 0;
+    *token = was ? drawn[i] : *token;
+    return was;
+}
+
+struct vv_draw vv_session_ask(const struct vv_session *s, const struct vv_sampler *sampler,
+                              uint64_t position) {
+    return vv_sampler_ask(sampler, s->facts.vocabulary, position);
+}
+
+int vv_session_sample(struct vv_session *s, size_t i, struct vv_sampler *sampler,
+                      const int32_t *history, size_t history_length, uint64_t position,
+                      int32_t *token, struct vv_error *error) {
+    const struct vv_draw draw = vv_session_ask(s, sampler, position);
+    if (!s->last || i >= (size_t)s->last->forward.window->outputs) {
+        return vv_fail(error, VV_ERROR_INVALID, "the last window has no logits of a row %zu", i);
+    }
+    if (was_drawn(s, i, &draw, token)) {
+        return VV_OK;
+    }
+    int code = vv_program_fetch(s->last->program, error);
+    return code == VV_OK ? vv_sampler_draw(sampler, vv_session_logits(s, i), history,
+                                           history_length, position, token, error)
+                         : code;
 }
 
 /* ---- drafts ---- */
@@ -288,6 +334,32 @@ static int32_t greedy(const float *logits, size_t n) {
         }
     }
     return (int32_t)best;
+}
+
+/* `*token` in, the likeliest one behind it out. */
+static int run_draft(struct vv_session *s, struct pass *pass, uint32_t slot, int32_t position,
+                     int32_t *token, struct vv_error *error) {
+    struct vv_window *w = vv_program_window(pass->program);
+    w->rows = 1;
+    w->outputs = 0;
+    w->draws = VV_DRAWS_NONE;
+    add_output(w, 0, &(struct vv_draw){.wanted = 1});
+    w->slot[0] = (int32_t)slot;
+    w->position[0] = position;
+    w->token[0] = *token;
+    w->source[0] = -1;
+    complete_window(w);
+    int code = run_program(s, pass->program, error);
+    const int32_t *drawn = vv_program_drawn(pass->program);
+    if (code == VV_OK && drawn && drawn[0] >= 0) {
+        *token = drawn[0];
+        return VV_OK;
+    }
+    code = code == VV_OK ? vv_program_fetch(pass->program, error) : code;
+    if (code == VV_OK) {
+        *token = greedy(vv_program_result(pass->program), s->facts.vocabulary);
+    }
+    return code;
 }
 
 int vv_session_draft(struct vv_session *s, uint32_t slot, int32_t token, uint32_t steps,
@@ -309,23 +381,15 @@ int vv_session_draft(struct vv_session *s, uint32_t slot, int32_t token, uint32_
     }
     code = vv_session_pass(s, PASS_DRAFT, &pass, error);
     for (uint32_t i = 0; code == VV_OK && i < steps; i++) {
-        struct vv_window *w = vv_program_window(pass->program);
-        w->rows = w->outputs = 1;
-        w->output_row[0] = 0;
-        w->slot[0] = (int32_t)slot;
-        w->position[0] = (int32_t)(length - 1 + i);
-        w->token[0] = token;
-        w->source[0] = -1;
-        complete_window(w);
-        code = run_program(s, pass->program, error);
-        if (code == VV_OK) {
-            const float *row_logits = vv_program_result(pass->program);
-            token = drafts[i] = greedy(row_logits, s->facts.vocabulary);
-            if (logits) {
-                memcpy(logits + i * s->facts.vocabulary, row_logits,
-                       s->facts.vocabulary * sizeof *logits);
-            }
+        code = run_draft(s, pass, slot, (int32_t)(length - 1 + i), &token, error);
+        if (code == VV_OK && logits) {
+            code = vv_program_fetch(pass->program, error);
         }
+        if (code == VV_OK && logits) {
+            memcpy(logits + i * s->facts.vocabulary, vv_program_result(pass->program),
+                   s->facts.vocabulary * sizeof *logits);
+        }
+        drafts[i] = token;
     }
     return code;
 }

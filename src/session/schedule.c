@@ -286,9 +286,12 @@ static void add_rows(struct vv_schedule *s, struct sequence *q, size_t rows) {
     for (size_t i = 0; i < rows; i++) {
         size_t at = q->at + i;
         bool draft = at >= q->count;
-        s->rows[s->row_count++] =
-            (struct vv_row){q->slot, draft ? q->next.tokens[at - q->count + 1] : q->text[at],
-                            s->mode == VV_VERIFY || at + 1 == q->count};
+        struct vv_row *row = &s->rows[s->row_count++];
+        *row = (struct vv_row){q->slot, draft ? q->next.tokens[at - q->count + 1] : q->text[at],
+                               s->mode == VV_VERIFY || at + 1 == q->count};
+        if (row->output && q->request.sampler) {
+            row->draw = vv_session_ask(s->session, q->request.sampler, at + 1);
+        }
     }
 }
 
@@ -410,15 +413,28 @@ static void fill(struct vv_schedule *s, struct sequence *const *list, size_t cou
 
 /* ---- what a window gave ---- */
 
+/* What the request says follows the text's last token, whose logits are those of `output`. */
+static int next_of(struct vv_schedule *s, struct sequence *q, size_t output,
+                   struct vv_error *error) {
+    const struct vv_request *r = &q->request;
+    if (!r->sampler) {
+        return r->next(r->context, vv_session_logits(s->session, output), &q->next, error);
+    }
+    int code = vv_session_sample(s->session, output, r->sampler, q->text, q->count, q->count,
+                                 q->next.tokens, error);
+    q->next.count = 1;
+    return code == VV_OK ? r->next(r->context, NULL, &q->next, error) : code;
+}
+
 /* Asks for what follows the text's last token. Ends the sequence if nothing does, or there is no
  * room for it. */
-static bool ask(struct vv_schedule *s, struct sequence *q, const float *logits) {
+static bool ask(struct vv_schedule *s, struct sequence *q, size_t output) {
     struct vv_error error = {0};
     int code = q->cancelled ? fail_cancelled(&error) : VV_OK;
     q->next.count = 0;
     q->alone = false;
     if (code == VV_OK && q->count < vv_session_options_of(s->session)->context) {
-        code = q->request.next(q->request.context, logits, &q->next, &error);
+        code = next_of(s, q, output, &error);
     }
     if (code == VV_OK && q->next.count > 0 && !append(q, q->next.tokens, 1)) {
         code = vv_fail_memory(&error, 2 * q->count * sizeof *q->text, "a request's answer");
@@ -445,9 +461,9 @@ static void take_verified(struct vv_schedule *s, struct sequence *q, size_t outp
     struct vv_error error;
     uint32_t keep = 1;
     size_t rows = q->rows, slot = q->slot;
-    bool going = ask(s, q, vv_session_logits(s->session, output));
+    bool going = ask(s, q, output);
     while (going && keep < rows && q->next.tokens[0] == window.tokens[keep]) {
-        going = ask(s, q, vv_session_logits(s->session, output + keep++));
+        going = ask(s, q, output + keep++);
     }
     double began = vv_seconds();
     int code = vv_session_commit(s->session, (uint32_t)slot, keep, &error);
@@ -473,7 +489,7 @@ static void take(struct vv_schedule *s, struct sequence *q, size_t output) {
     q->at += q->rows;
     if (q->at == q->count) {
         judge(s, q, 1, 0, 0);
-        ask(s, q, vv_session_logits(s->session, output));
+        ask(s, q, output);
     } else if (q->at == end_of_piece) {
         vv_session_checkpoint(s->session, q->slot, &without); /* without, it is read again */
     }

@@ -29,8 +29,13 @@ struct vv_request {
     int priority;          /* higher goes first */
     size_t stable; /* a later prompt will begin with so many tokens: there will be a checkpoint; 0:
                     * not known */
-    /* Chooses from the logits of the text's last token. Called once for every token of the answer,
-     * in order; drafts only count where they prove right. A code other than 0 ends the request. */
+    /* Draws the answer's tokens, where their logits are if that can be; NULL: `next` does it. The
+     * draw's position is the text's length. It must outlive the request; others may have it, too.
+     */
+    struct vv_sampler *sampler;
+    /* Chooses from the logits of the text's last token; with a sampler these are NULL, and the
+     * token that was drawn stands in `next` already. Called once for every token of the answer, in
+     * order; drafts only count where they prove right. A code other than 0 ends the request. */
     int (*next)(void *context, const float *logits, struct vv_next *next, struct vv_error *error);
     /* Adds drafts to next->tokens [next->count], up to `most`; the slot holds all of `text` [count]
      * but its last token. Called where a window can verify them; NULL: those of `next` alone. */

@@ -1,4 +1,5 @@
 #include "session/session.h"
+#include "op/sample/contract.h"
 #include "session/internal.h"
 
 #include <stdio.h>
@@ -81,6 +82,23 @@ static void record(const struct vv_session *s, enum vv_pass which, struct vv_for
     }
 }
 
+/* Where a copy of the logits would be one to another memory, tokens are drawn behind them. Returns
+ * where they are; NULL: nowhere. */
+static int32_t *record_draws(const struct vv_session *s, struct vv_forward *f) {
+    if (!s->device->launcher || !f->logits) {
+        return NULL;
+    }
+    const struct vv_sample draw = {
+        .logits = f->logits,
+        .token = vv_program_memory(f->program, f->outputs * sizeof *draw.token),
+        .vocabulary = s->facts.vocabulary,
+        .window = f->window,
+        .rows = vv_output_rows(f, 1),
+    };
+    vv_step(f, &vv_sample, &draw, "draw");
+    return draw.token;
+}
+
 int vv_session_pass(struct vv_session *s, enum vv_pass which, struct pass **pass,
                     struct vv_error *error) {
     struct pass *p = *pass = &s->passes[which];
@@ -109,6 +127,7 @@ int vv_session_pass(struct vv_session *s, enum vv_pass which, struct pass **pass
         .tuning = s->options.tuning,
         .result = p->forward.logits,
         .result_bytes = s->facts.vocabulary * sizeof(float),
+        .drawn = record_draws(s, &p->forward),
     };
     code = vv_program_finish(p->program, &options, s->weights, error);
     if (code != VV_OK) {

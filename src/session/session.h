@@ -5,6 +5,7 @@
 #pragma once
 #include "model/model.h"
 #include "registry/open.h"
+#include "sample/sample.h"
 
 struct vv_session;
 
@@ -29,7 +30,8 @@ struct vv_session_options {
 struct vv_row {
     uint32_t slot;
     int32_t token;
-    bool output; /* its logits are wanted */
+    bool output;         /* its logits are wanted */
+    struct vv_draw draw; /* or, where `wanted`, a token of them: see vv_session_sample */
 };
 
 /* `file` and `geometry` must outlive the session. Every run of a session with a mapped file ends
@@ -69,9 +71,20 @@ int vv_session_commit(struct vv_session *session, uint32_t slot, uint32_t keep,
 /* Bytes that the last window read and wrote, as vv_program_bytes counts them. */
 uint64_t vv_session_bytes(const struct vv_session *session);
 
-/* Logits of the i-th wanted row of the last window; NULL beyond. Host memory, until the next run.
- */
+/* Logits of the i-th wanted row of the last window; NULL beyond, or if a device fails to bring them
+ * after a window that was to draw. Host memory, until the next run. */
 const float *vv_session_logits(const struct vv_session *session, size_t i);
+
+/* What to put into a row so that its token is drawn where its logits are; nothing is wanted if that
+ * can't be. */
+struct vv_draw vv_session_ask(const struct vv_session *session, const struct vv_sampler *sampler,
+                              uint64_t position);
+/* As vv_sampler_draw from the logits of the i-th wanted row of the last window. If the row's `draw`
+ * was asked for by the same sampler and position, the token is there already, and its logits never
+ * had to be copied. */
+int vv_session_sample(struct vv_session *session, size_t i, struct vv_sampler *sampler,
+                      const int32_t *history, size_t history_length, uint64_t position,
+                      int32_t *token, struct vv_error *error);
 
 /* Greedy drafts after `token`, by the model's MTP block; the sequence does not change. */
 int vv_session_draft(struct vv_session *session, uint32_t slot, int32_t token, uint32_t steps,

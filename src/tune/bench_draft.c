@@ -1,6 +1,6 @@
 #include "tune/bench_draft.h"
 #include "base/clock.h"
-#include "sample/random.h"
+#include "base/random.h"
 #include "tune/series.h"
 
 #include <stdlib.h>

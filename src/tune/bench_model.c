@@ -1,6 +1,6 @@
 #include "tune/bench_model.h"
 #include "base/clock.h"
-#include "sample/random.h"
+#include "base/random.h"
 #include "tune/series.h"
 
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static int32_t next_token(struct bench *b, bool same) {
 /* Draws `count` rows of a slot. */
 static void draw(struct bench *b, uint32_t slot, uint32_t count, bool same) {
     for (uint32_t i = 0; i < count; i++) {
-        b->rows[i] = (struct vv_row){slot, next_token(b, same), false};
+        b->rows[i] = (struct vv_row){slot, next_token(b, same), false, {.wanted = 1}};
     }
 }
 

@@ -1,6 +1,6 @@
 #include "tune/steps.h"
 #include "base/clock.h"
-#include "sample/random.h"
+#include "base/random.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* How many threads, and on which machine. */
+#include "base/random.h"
 #include "registry/operation.h"
-#include "sample/random.h"
 #include "tune/ab.h"
 #include "tune/tune.h"
 

@@ -1,5 +1,5 @@
 #include "support/sampling_cases.h"
-#include "sample/random.h"
+#include "base/random.h"
 #include "sample/sample.h"
 #include "sample/scores.h"
 #include <jansson.h>
