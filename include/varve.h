@@ -411,6 +411,13 @@ enum varve_index_score {
     VARVE_INDEX_FLOAT,
 };
 
+/* Where tables lie of which a token reads few rows (the n-gram table), on a GPU. */
+enum varve_tables {
+    VARVE_TABLES_AUTO,   /* in the host's memory if not all of the session fits the GPU's */
+    VARVE_TABLES_DEVICE, /* in the GPU's */
+    VARVE_TABLES_HOST, /* in the host's, page-locked: the GPU reads the rows that it needs there */
+};
+
 struct varve_session_options {
     uint32_t slots;   /* sequences held at once; 0: 1 */
     uint32_t context; /* tokens a sequence may have; 0: the model's, at most 4096 */
@@ -425,6 +432,7 @@ struct varve_session_options {
     bool float_activations; /* validation: weights decoded exactly, float32 activations */
     bool all_barriers;      /* debugging: a barrier after every step; same results */
     enum varve_device device;
+    enum varve_tables tables;
     bool no_recordings;    /* a GPU's kernels are started one by one: for tests */
     bool observe;          /* keep inner tensors of the last window for varve_session_observed */
     bool mtp;              /* evaluate the MTP block beside the trunk */
@@ -460,6 +468,9 @@ struct varve_plan_line {
 size_t varve_session_plan(const struct varve_model *model,
                           const struct varve_session_options *options,
                           struct varve_plan_line *lines, size_t room);
+
+/* Bytes of tables that lie in the host's memory although a GPU has the other weights. */
+uint64_t varve_session_host_tables(const struct varve_session *session);
 
 /* Tokens that a slot holds. */
 size_t varve_session_length(const struct varve_session *session, uint32_t slot);

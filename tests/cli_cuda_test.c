@@ -49,11 +49,41 @@ static void variants_are_the_devices(void **state) {
 #endif
 }
 
+#ifdef VARVE_EMULATED_MODULE
+#define ANSWER                                                                                     \
+    "run", "-m", VARVE_SOURCE_DIR "/models/varve-tiny.gguf", "--raw", "-n", "1", "--seed", "1",    \
+        "-c", "64", "-w", "8", "a", "--device"
+
+/* A table that leaves no room for the rest goes to the host's memory, and is read there. */
+static void what_is_too_much_for_the_device_lies_in_the_hosts_memory(void **state) {
+    (void)state;
+    static const char *const memory[] = {"25500000", "100000000"};
+    struct command_result cpu = varve(ANSWER, "cpu");
+    assert_int_equal(cpu.code, 0);
+    for (size_t i = 0; i < 2; i++) {
+        setenv("VARVE_EMULATED_MEMORY", memory[i], 1);
+        struct command_result gpu = varve(ANSWER, "cuda-emulated");
+        assert_int_equal(gpu.code, 0);
+        assert_string_equal(gpu.out, cpu.out);
+        assert_int_equal(strstr(gpu.err, "1.4 MB, lies in the host's memory") != NULL, i == 0);
+        command_free(&gpu);
+    }
+    command_free(&cpu);
+    setenv("VARVE_EMULATED_MEMORY", memory[0], 1);
+    command_refuses(varve(ANSWER, "cuda-emulated", "--tables", "device"), 1,
+                    WORDS("no memory for"));
+    unsetenv("VARVE_EMULATED_MEMORY");
+}
+#endif
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_absent_module_is_told),
         cmocka_unit_test(so_is_a_broken_one),
         cmocka_unit_test(variants_are_the_devices),
+#ifdef VARVE_EMULATED_MODULE
+        cmocka_unit_test(what_is_too_much_for_the_device_lies_in_the_hosts_memory),
+#endif
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -49,7 +49,7 @@ static void bash_completes_commands_and_options(void **state) {
     offers("varve tokenize --temp", "\n"); /* an option of run alone */
     offers("varve help det", "detokenize\n");
     offers("varve inspect ''", "--cache-precision\n--ctx-size\n--full\n--help\n--json\n--kv\n--"
-                               "load\n--model\n--out\n--tensor\n"
+                               "load\n--model\n--out\n--tables\n--tensor\n"
                                "--verify\n--window\n");
 }
 

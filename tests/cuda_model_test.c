@@ -65,6 +65,7 @@ static void logits_have_the_cpus_bits(void **state) {
 
 static void however_they_are_made(void **state) {
     (void)state;
+    compare(MICRO, 3, (struct varve_session_options){.tables = VARVE_TABLES_HOST});
     compare(MICRO, 3, (struct varve_session_options){.no_recordings = true});
     compare(MICRO, 3, (struct varve_session_options){.all_barriers = true, .kv_f16 = true});
 }

@@ -42,6 +42,7 @@ int vv_translate_options(const struct varve_model *model, const struct varve_ses
         .float_activations = from->float_activations,
         .all_barriers = from->all_barriers,
         .device = (enum vv_device_kind)from->device, /* one list under two names */
+        .tables = (enum vv_tables)from->tables,      /* one list under two names */
         .no_recordings = from->no_recordings,
         .observe = from->observe,
         .mtp = from->mtp,
@@ -126,18 +127,23 @@ size_t vv_plan_lines(const struct varve_model *model, const struct vv_session_op
         return 0;
     }
     bool described = vv_gguf_described(model->file->gguf);
+    uint64_t tables = options->tables == VV_TABLES_HOST ? b.tables : 0;
     const struct varve_plan_line all[] = {
-        {described ? "weights (made up)" : "weights (in the file)",
-         vv_weights_bytes(model->weights), 0},
+        {described ? "weights (made up)" : "weights (in the file)", b.weights - tables, 0},
         {"keys and values", b.growing, b.per_token},
         {"recurrent state", b.fixed, 0},
         {"activations of a window", b.activations, 0},
+        {"tables, in the host's memory", tables, 0},
     };
-    size_t count = sizeof all / sizeof *all;
+    size_t count = sizeof all / sizeof *all - (tables == 0);
     for (size_t i = 0; i < count && i < room; i++) {
         lines[i] = all[i];
     }
     return count;
+}
+
+uint64_t varve_session_host_tables(const struct varve_session *session) {
+    return vv_session_host_tables(session->session);
 }
 
 size_t varve_session_length(const struct varve_session *session, uint32_t slot) {

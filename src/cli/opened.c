@@ -132,6 +132,7 @@ struct varve_session_options session_options(const struct arguments *arguments, 
         .all_barriers = choice_of(arguments, OPTION_barriers) == 1,
         .no_recordings = choice_of(arguments, OPTION_graphs) == 1,
         .device = (enum varve_device)choice_of(arguments, OPTION_device),
+        .tables = (enum varve_tables)choice_of(arguments, OPTION_tables),
         .mtp_q8_0 = choice_of(arguments, OPTION_draft_precision) == 1,
         .mtp = draft_choice(arguments) == VARVE_DRAFT_MTP ||
                draft_choice(arguments) == VARVE_DRAFT_BOTH,

@@ -25,6 +25,7 @@ WORDS(NUMAS, "auto", "off", "spread", "node");
 WORDS(KV_TYPES, "f32", "f16");
 WORDS(CACHE_PRECISIONS, "model", "exact");
 WORDS(INDEX_SCORES, "auto", "integer", "half", "float"); /* as enum varve_index_score */
+WORDS(TABLES, "auto", "device", "host");                 /* as enum varve_tables */
 WORDS(ISAS, "auto", "portable", "avx2", "avxvnni", "avx512", "vnni", "amx", "neon", "dotprod",
       "i8mm");
 WORDS(ACTIVATIONS, "int8", "f32");

@@ -1,6 +1,7 @@
 /* What has to be there before a model can answer. */
 #include "drafts.h"
 #include "interrupt.h"
+#include "output.h"
 #include "report.h"
 #include "run.h"
 
@@ -42,11 +43,16 @@ int run_open_session(struct run *run) {
     if (run->options.kv_f16) {
         report("keys and values are kept as f16: half the memory, and other results than with f32");
     }
-    return varve_session_open(run->opened.model, &options, &run->session, &error) == VARVE_OK &&
-                   varve_decoder_open(run->session, &drafts, &run->decoder, &error) == VARVE_OK
-               ? EXIT_DONE
-           : interrupted() ? EXIT_INTERRUPTED
-                           : fail("%s", error.message);
+    if (varve_session_open(run->opened.model, &options, &run->session, &error) != VARVE_OK ||
+        varve_decoder_open(run->session, &drafts, &run->decoder, &error) != VARVE_OK) {
+        return interrupted() ? EXIT_INTERRUPTED : fail("%s", error.message);
+    }
+    char text[32];
+    uint64_t tables = varve_session_host_tables(run->session);
+    if (tables > 0) {
+        report("the n-gram table, %s, lies in the host's memory", bytes_text(tables, text));
+    }
+    return EXIT_DONE;
 }
 
 int run_check_prompt(struct run *run) {

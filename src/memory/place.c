@@ -1,4 +1,5 @@
 /* Where weights' data come from and where they go. */
+#include "device/launch.h"
 #include "memory/weights_internal.h"
 #include "quant/format.h"
 
@@ -8,13 +9,22 @@
 enum { CHUNK = 1 << 20, PACKED_CHUNK = 8 << 20 };
 
 void *vv_weights_allocate(struct vv_weights *w, size_t bytes) {
-    void *at = w->device->calls->allocate(w->device, bytes);
+    void *at = w->to_host ? w->device->launcher->host(w->device, bytes)
+                          : w->device->calls->allocate(w->device, bytes);
     if (!at) {
         struct vv_error error;
-        vv_fail_memory(&error, bytes, "weights");
+        vv_fail_memory(&error, bytes, w->to_host ? "a table in the host's memory" : "weights");
         vv_weights_fail(w, error.code, "%s", error.message);
     }
     return at;
+}
+
+void vv_weights_release(struct vv_weights *w, void *at, bool in_host) {
+    if (in_host) {
+        w->device->launcher->unhost(w->device, at);
+    } else {
+        w->device->calls->release(w->device, at);
+    }
 }
 
 const void *vv_weights_host_bytes(struct vv_weights *w, const struct vv_gguf_tensor *t,
@@ -87,7 +97,7 @@ static const uint8_t *piece_of(struct source *s, uint64_t offset, size_t bytes) 
 static void *give_up(struct vv_weights *w, const struct vv_gguf_tensor *t, void *at) {
     vv_weights_fail(w, VV_ERROR_MEMORY, "no memory for the tensor \"%s\"", t->name);
     if (at) {
-        w->device->calls->release(w->device, at);
+        vv_weights_release(w, at, w->to_host);
     }
     return NULL;
 }
@@ -266,6 +276,7 @@ static void *bring(struct vv_weights *w, const struct vv_weight *weight,
 bool vv_weights_place(struct vv_weights *w, struct vv_weight_handle *h,
                       const struct vv_gguf_tensor *t) {
     if (h->weight.type != t->type) {
+        h->in_host = false;
         return recode(w, h, t) && vv_weights_go_on(w, t->bytes);
     }
     const void *mapped = vv_gguf_tensor_data(w->file, t);
@@ -273,7 +284,9 @@ bool vv_weights_place(struct vv_weights *w, struct vv_weight_handle *h,
         h->weight.data = mapped;
         return vv_weights_go_on(w, t->bytes);
     }
+    w->to_host = h->in_host;
     h->owned = bring(w, &h->weight, t);
+    w->to_host = false;
     h->weight.layout = w->device->layout;
     h->weight.data = h->owned;
     return h->owned != NULL;

@@ -50,6 +50,10 @@ void vv_weights_recode(struct vv_weights *weights, const char *prefix) {
     weights->recoded = prefix;
 }
 
+void vv_weights_tables_to_host(struct vv_weights *weights) {
+    weights->tables_to_host = weights->device && weights->device->launcher;
+}
+
 void vv_weights_free(struct vv_weights *weights) {
     if (!weights) {
         return;
@@ -58,7 +62,7 @@ void vv_weights_free(struct vv_weights *weights) {
         struct vv_weight_handle *h = weights->handles;
         weights->handles = h->next;
         if (h->owned) {
-            weights->device->calls->release(weights->device, h->owned);
+            vv_weights_release(weights, h->owned, h->in_host);
         }
         free((char *)(uintptr_t)h->weight.name);
         free(h);
@@ -245,7 +249,7 @@ static bool right_shape(struct vv_weights *w, const struct vv_gguf_tensor *t, si
 
 /* The handle of a tensor whose shape was checked. */
 static struct vv_weight *handle(struct vv_weights *weights, const struct vv_gguf_tensor *t,
-                                const char *name, size_t rows, size_t slices) {
+                                const char *name, size_t rows, size_t slices, bool table) {
     char scale[NAME_MAX_BYTES + 8];
     mark(weights, t);
     struct vv_weight_handle *h = calloc(1, sizeof *h);
@@ -256,6 +260,8 @@ static struct vv_weight *handle(struct vv_weights *weights, const struct vv_gguf
         vv_weights_fail(weights, VV_ERROR_MEMORY, "no memory for the handle of \"%s\"", name);
         return NULL;
     }
+    h->in_host = table && weights->tables_to_host;
+    weights->table_bytes += table ? t->bytes : 0;
     h->next = weights->handles;
     weights->handles = h;
     uint64_t row_bytes = 0;
@@ -279,8 +285,16 @@ struct vv_weight *vv_weights_matrix(struct vv_weights *weights, size_t width, si
     VV_NAME(text, name);
     const struct vv_gguf_tensor *t = need(weights, text);
     return t && right_shape(weights, t, width, rows, slices)
-               ? handle(weights, t, text, rows, slices)
+               ? handle(weights, t, text, rows, slices, false)
                : NULL;
+}
+
+struct vv_weight *vv_weights_table(struct vv_weights *weights, size_t width, size_t rows,
+                                   const char *name, ...) {
+    VV_NAME(text, name);
+    const struct vv_gguf_tensor *t = need(weights, text);
+    return t && right_shape(weights, t, width, rows, 1) ? handle(weights, t, text, rows, 1, true)
+                                                        : NULL;
 }
 
 struct vv_weight *vv_weights_blocks(struct vv_weights *weights, size_t width, size_t rows,
@@ -288,7 +302,7 @@ struct vv_weight *vv_weights_blocks(struct vv_weights *weights, size_t width, si
     VV_NAME(text, name);
     const struct vv_gguf_tensor *t = need(weights, text);
     return t && right_shape(weights, t, width, rows * slices, 1)
-               ? handle(weights, t, text, rows, slices)
+               ? handle(weights, t, text, rows, slices, false)
                : NULL;
 }
 
@@ -420,6 +434,14 @@ bool vv_weights_uses(const struct vv_weights *weights, size_t index) {
 
 uint64_t vv_weights_bytes(const struct vv_weights *weights) {
     return weights->bytes;
+}
+
+uint64_t vv_weights_table_bytes(const struct vv_weights *weights) {
+    return weights->table_bytes;
+}
+
+uint64_t vv_weights_bytes_in_host(const struct vv_weights *weights) {
+    return weights->tables_to_host ? weights->table_bytes : 0;
 }
 
 uint64_t vv_weights_values(const struct vv_weights *weights) {

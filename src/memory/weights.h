@@ -26,12 +26,20 @@ void vv_weights_watch(struct vv_weights *weights, vv_weights_progress *progress,
  * called before they are asked for. */
 void vv_weights_recode(struct vv_weights *weights, const char *prefix);
 
+/* Where tables go of which few rows are read a token: to memory of the host's that the device's
+ * kernels read too, if it has such. To be called before they are asked for. */
+void vv_weights_tables_to_host(struct vv_weights *weights);
+
 bool vv_weights_has(const struct vv_weights *weights, const char *name, ...) VV_PRINTF(2, 3);
 
 /* The handle of a matrix `name` or `name`.weight, [slices][rows][width] in any format. A separate
  * tensor `name`.scale (NVFP4) belongs to it. NULL after a failure. */
 struct vv_weight *vv_weights_matrix(struct vv_weights *weights, size_t width, size_t rows,
                                     size_t slices, const char *name, ...) VV_PRINTF(5, 6);
+
+/* The same of a matrix of which few rows are read a token, one here and one there. */
+struct vv_weight *vv_weights_table(struct vv_weights *weights, size_t width, size_t rows,
+                                   const char *name, ...) VV_PRINTF(4, 5);
 
 /* The same of a matrix [slices · rows][width] whose blocks of `rows` are taken for slices. */
 struct vv_weight *vv_weights_blocks(struct vv_weights *weights, size_t width, size_t rows,
@@ -67,3 +75,7 @@ int vv_weights_pack(struct vv_weights *weights, struct vv_weight *weight,
 /* Bytes of all weights asked for, and values. */
 uint64_t vv_weights_bytes(const struct vv_weights *weights);
 uint64_t vv_weights_values(const struct vv_weights *weights);
+/* Bytes of tables among them; of those that lie in the host's memory beside a device with its own.
+ */
+uint64_t vv_weights_table_bytes(const struct vv_weights *weights);
+uint64_t vv_weights_bytes_in_host(const struct vv_weights *weights);

@@ -12,7 +12,8 @@ struct vv_weight_block {
 struct vv_weight_handle {
     struct vv_weight weight; /* first: a handle is found from its weight */
     struct vv_weight_handle *next;
-    void *owned; /* device memory that weight.data points to, or NULL: the mapped file */
+    void *owned;  /* device memory that weight.data points to, or NULL: the mapped file */
+    bool in_host; /* it is memory of the host's that the device reads */
 };
 
 struct vv_weights {
@@ -23,15 +24,18 @@ struct vv_weights {
     struct vv_synthetic *synthetic; /* of a description */
     bool *used;                     /* [tensors of the file] */
     const char *recoded; /* what names of matrices to keep as Q8_0 begin with; NULL: none */
-    uint64_t bytes, values;
+    uint64_t bytes, values, table_bytes;
+    bool tables_to_host, to_host;  /* tables go there; what is being placed does */
     vv_weights_progress *progress; /* or NULL */
     void *context;                 /* of it */
     uint64_t placed, total;        /* bytes of the file's tensors */
     struct vv_error failure;
 };
 
-/* Device memory; NULL after a failure. */
+/* Memory for what is being placed, where it is to go; NULL after a failure. */
 void *vv_weights_allocate(struct vv_weights *w, size_t bytes);
+/* `in_host`: that was the host's. */
+void vv_weights_release(struct vv_weights *w, void *at, bool in_host);
 
 /* Bytes of a tensor in host memory: the mapping, or `*temporary` read from the file, to be freed;
  * NULL after a failure. */

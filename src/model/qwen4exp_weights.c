@@ -71,7 +71,7 @@ static struct moe moe(const struct qwen4exp *g, struct vv_weights *w, size_t i) 
 static struct ple ple(const struct qwen4exp *g, struct vv_weights *w) {
     size_t i = g->ple_layer, wide = g->streams * g->width, in = g->ngram_heads * g->ngram_width;
     return (struct ple){
-        .table = vv_weights_matrix(w, g->ngram_width, g->ngram_rows, 1, "per_layer_token_embd"),
+        .table = vv_weights_table(w, g->ngram_width, g->ngram_rows, "per_layer_token_embd"),
         .key = vv_weights_matrix(w, in, wide, 1, "blk.%zu.ple_key", i),
         .value = vv_weights_matrix(w, in, g->width, 1, "blk.%zu.ple_value", i),
         .norm_key = vv_weights_vector(w, wide, 1, "blk.%zu.ple_norm_key", i),

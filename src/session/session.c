@@ -154,9 +154,31 @@ static int open_device(struct vv_session *s, struct vv_error *error) {
     return vv_device_open(s->options.device, &cpu, &s->device, error);
 }
 
+static const double share_most = 0.9; /* of a device's memory; the rest is for what no plan has */
+
+/* Whether tables go to the host's memory. */
+static bool tables_to_host(const struct vv_session *s) {
+    const struct vv_session_options *o = &s->options;
+    struct vv_session_bytes b;
+    struct vv_error ignored;
+    if (!s->device || o->tables != VV_TABLES_AUTO || s->device->memory == 0) {
+        return o->tables == VV_TABLES_HOST;
+    }
+    int code = vv_session_measure(s->file, s->family, s->geometry, o, &b, &ignored);
+    uint64_t all = b.weights + b.growing + b.fixed + b.activations;
+    return code == VV_OK && (double)all > share_most * (double)s->device->memory;
+}
+
+uint64_t vv_session_host_tables(const struct vv_session *session) {
+    return vv_weights_bytes_in_host(session->weights);
+}
+
 static int bind(struct vv_session *s, const struct vv_gguf *file, struct vv_error *error) {
     int code = vv_weights_new(file, s->device, &s->weights, error);
     if (code == VV_OK) {
+        if (tables_to_host(s)) {
+            vv_weights_tables_to_host(s->weights);
+        }
         snprintf(s->draft_block, sizeof s->draft_block, "blk.%zu.", s->facts.layers);
         vv_weights_watch(s->weights, s->options.progress, s->options.progress_context);
         vv_weights_recode(s->weights, s->options.mtp_q8_0 ? s->draft_block : NULL);
@@ -279,6 +301,8 @@ int vv_session_measure(const struct vv_gguf *file, const struct vv_family *famil
     }
     code = code == VV_OK ? bind(&s, file, error) : code;
     if (code == VV_OK) {
+        bytes->weights = vv_weights_bytes(s.weights);
+        bytes->tables = vv_weights_table_bytes(s.weights);
         set_up_forward(&s, PASS_TRUNK, &f);
         code = vv_program_new(NULL, (int32_t)f.rows, (int32_t)f.outputs, &f.program, error);
     }

@@ -9,9 +9,17 @@
 
 struct vv_session;
 
+/* Where tables lie of which few rows are read a token, on a device with memory of its own. */
+enum vv_tables {
+    VV_TABLES_AUTO,   /* in the host's memory if not all of the session fits the device's */
+    VV_TABLES_DEVICE, /* in the device's */
+    VV_TABLES_HOST,   /* in the host's, which kernels read */
+};
+
 struct vv_session_options {
     uint32_t slots, context, window, outputs; /* all 1 or more */
     enum vv_device_kind device;
+    enum vv_tables tables;
     unsigned threads; /* 0: default */
     enum vv_numa numa;
     uint32_t features; /* VV_CPU_… to use at most */
@@ -48,6 +56,9 @@ const struct vv_session_options *vv_session_options_of(const struct vv_session *
  * in a session without one: to measure what following costs. A slot that was read so has to be
  * cleared before anything is drafted in it. */
 void vv_session_follow(struct vv_session *session, bool follow);
+
+/* Bytes of tables that lie in the host's memory, of a device with memory of its own. */
+uint64_t vv_session_host_tables(const struct vv_session *session);
 
 size_t vv_session_length(const struct vv_session *session, uint32_t slot);
 const int32_t *vv_session_tokens(const struct vv_session *session, uint32_t slot); /* [length] */
@@ -150,6 +161,8 @@ void vv_session_kept(const struct vv_session *session, struct vv_session_kept *k
 
 /* What a session would take. */
 struct vv_session_bytes {
+    uint64_t weights;     /* as they lie in the file */
+    uint64_t tables;      /* of these, what may lie in the host's memory */
     uint64_t per_token;   /* of a sequence: entries that grow */
     uint64_t growing;     /* all slots at full context */
     uint64_t fixed;       /* all slots: recurrent state, rings */

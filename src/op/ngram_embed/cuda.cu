@@ -1,6 +1,7 @@
 /*
  * A block a head of a row. Each thread finds the row of the table itself, which costs less than to
- * hand it on: all of them read the same few numbers.
+ * hand it on: all of them read the same few numbers. The row's bytes are brought near first, all at
+ * once: where the table lies in the host's memory a journey there is long.
  */
 #include "op/cuda/decode.cuh"
 VV_C_BEGIN
@@ -9,7 +10,7 @@ VV_C_END
 
 namespace {
 
-enum { THREADS = 128 };
+enum { THREADS = 128, NEAR_MOST = 32 << 10 };
 
 /* The id `back` positions before the row's, which is row `at` of the window, or -1: an older one.
  */
@@ -38,6 +39,17 @@ __device__ uint64_t hash_of(const struct vv_ngram_embed *a, size_t row, size_t t
     return hash;
 }
 
+/* The table of which its row `row` is all, in shared memory. */
+__device__ vv_table near_row(const vv_table &t, size_t row) {
+    uint4 *near = vv_dynamic_shared<uint4>();
+    const uint4 *from = reinterpret_cast<const uint4 *>(t.data + row * t.row_bytes);
+    for (unsigned i = threadIdx.x; i < t.row_bytes / sizeof *from; i += THREADS) {
+        near[i] = from[i];
+    }
+    __syncthreads();
+    return {reinterpret_cast<const uint8_t *>(near), t.row_bytes, 1, t.width, t.type, t.scale};
+}
+
 __global__ void __launch_bounds__(THREADS)
     embed(struct vv_ngram_embed a, vv_table t, vv_trouble trouble) {
     vv_follow();
@@ -48,8 +60,10 @@ __global__ void __launch_bounds__(THREADS)
         vv_report(trouble, VV_ERROR_INVALID);
         return;
     }
+    bool near = t.row_bytes <= NEAR_MOST;
+    const vv_table seen = near ? near_row(t, within + offset) : t;
     for (unsigned i = threadIdx.x; i < t.width; i += THREADS) {
-        a.e[at * t.width + i] = vv_table_value(t, within + offset, i);
+        a.e[at * t.width + i] = vv_table_value(seen, near ? 0 : within + offset, i);
     }
     if (a.row_ids && threadIdx.x == 0) {
         a.row_ids[at] = (int64_t)(within + offset);
@@ -60,8 +74,9 @@ int launch(const void *args, const vv_launch *on) {
     auto a = *static_cast<const struct vv_ngram_embed *>(args);
     dim3 grid((unsigned)vv_rows(a.rows), (unsigned)((a.order - 1) * a.heads_per));
     a.window = vv_on_device_as(on, a.window);
-    return vv_start_early(embed, grid, THREADS, 0, on->stream, a, vv_table_of(a.table),
-                          vv_trouble_of(on));
+    const vv_table t = vv_table_of(a.table);
+    return vv_start_early(embed, grid, THREADS, t.row_bytes <= NEAR_MOST ? t.row_bytes : 0,
+                          on->stream, a, t, vv_trouble_of(on));
 }
 
 const vv_variant variants[] = {
