@@ -63,11 +63,25 @@ static bool follows(const struct vv_program *program, const struct vv_chain *cha
     return found;
 }
 
+/* Whether a step of the chains has the launch's scratch memory. */
+static bool has_scratch(const struct vv_chain *chains, size_t count) {
+    bool found = false;
+    for (size_t i = 0; i < count; i++) {
+        for (size_t j = 0; j < chains[i].count; j++) {
+            found = found || chains[i].variant[j]->scratch;
+        }
+    }
+    return found;
+}
+
 /* The chain that a step may be in; NULL: none. A new one is counted. */
 static struct vv_chain *place(const struct vv_program *program, size_t step,
                               struct vv_chain *chains, size_t *count) {
     const struct vv_step *s = &program->steps[step];
     struct vv_chain *behind = NULL;
+    if (s->variant->scratch && has_scratch(chains, *count)) {
+        return NULL;
+    }
     for (size_t i = 0; i < *count; i++) {
         if (follows(program, &chains[i], step)) {
             if (behind || chains[i].count == VV_CHAIN_STEPS) {

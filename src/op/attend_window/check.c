@@ -380,6 +380,8 @@ void vv_attend_window_check(struct vv_check *check) {
     }
     check_case(check, 70, 0, shapes[2], true); /* a prompt: more rows than the span */
     check_case(check, 140, 3, shapes[6], false);
+    check_case(check, 2, 700, (struct shape){64, 512, 128, 4, F16}, false); /* as released */
+    check_case(check, 3, 250, (struct shape){43, 384, 72, 4, F32}, false);
     check_windowing(check, shapes[2]);
     check_windowing(check, shapes[4]);
     check_windowing(check, shapes[6]);

@@ -55,11 +55,11 @@ __device__ void rotate_last(const struct vv_compress_rows &a, float *y, uint64_t
 }
 
 /* Rows of the window of row's sequence, ascending in position, and the first one's position. */
-struct own_rows {
+struct sequence_rows {
     const int32_t *row;
     int64_t first;
 };
-__device__ own_rows own_rows_of(const vv_window *w, unsigned row) {
+__device__ sequence_rows sequence_rows_of(const vv_window *w, unsigned row) {
     const int32_t *rows = w->sequence_row;
     for (int32_t i = 0; i < w->sequences; i++) {
         const int32_t *these = w->sequence_row + w->sequence_begin[i];
@@ -84,7 +84,7 @@ __device__ void compress_row(const struct vv_compress_rows &a, unsigned row, com
         return;
     }
     unsigned n = (unsigned)vv_compress_most(&a, row);
-    own_rows own = own_rows_of(a.window, row);
+    sequence_rows own = sequence_rows_of(a.window, row);
     for (unsigned d = threadIdx.x; d < n; d += blockDim.x) {
         int64_t at = end - 1 - d - own.first;
         m->candidate[n - 1 - d] = vv_compress_candidate(&a, row, d, at >= 0 ? own.row[at] : -1);

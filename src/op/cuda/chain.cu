@@ -1,4 +1,5 @@
 /* The kernel of all chains, and what may follow what. */
+#include "op/attend_window/cuda_merge.cuh"
 #include "op/cache_round/cuda_part.cuh"
 #include "op/cache_write/cuda_part.cuh"
 #include "op/compress/cuda_part.cuh"
@@ -14,7 +15,7 @@ namespace {
 enum { THREADS_MOST = 1024 };
 
 /* A step as the kernel takes it: its args with the window where the device has it. */
-struct task {
+struct chained {
     int kind;
     uint32_t step;
     union {
@@ -34,6 +35,7 @@ struct task {
         cache_job store;
         struct vv_sinkhorn sinkhorn;
         struct vv_stream_read read;
+        merge_job attend;
     };
 };
 
@@ -45,7 +47,7 @@ struct chain {
 };
 
 struct chains {
-    task of[VV_CHAINED_MOST];
+    chained of[VV_CHAINED_MOST];
     chain list[VV_CHAINS_MOST];
     unsigned count;
     unsigned long long *status;
@@ -162,6 +164,10 @@ region left_by(int kind, const void *args) {
         auto &a = read_of(args);
         return {a.u, a.width, a.width, vv_rows(a.rows)};
     }
+    case VV_CHAIN_ATTEND: {
+        auto &a = attend_args(args);
+        return {a.y, a.width, a.width, vv_rows(a.rows) * a.heads};
+    }
     default:
         return {};
     }
@@ -221,6 +227,8 @@ bool suits(int kind, const void *args) {
         return sinkhorn_of(args).streams * sinkhorn_of(args).width <= 32768;
     case VV_CHAIN_COMPRESS:
         return compress_of(args).width <= 4096;
+    case VV_CHAIN_ATTEND:
+        return vv_cuda_attend_splits(args);
     default:
         return true;
     }
@@ -254,7 +262,7 @@ struct place {
     unsigned which;                  /* of factors */
 };
 
-__device__ void run_task(const task &t, const place &at, vv_trouble trouble) {
+__device__ void run_task(const chained &t, const place &at, vv_trouble trouble) {
     float *shared = vv_dynamic_shared<float>();
     switch (t.kind) {
     case VV_CHAIN_NORM:
@@ -299,6 +307,9 @@ __device__ void run_task(const task &t, const place &at, vv_trouble trouble) {
         sinkhorn_row(t.sinkhorn, at.row, at.which, reinterpret_cast<sinkhorn_memory *>(shared),
                      trouble);
         break;
+    case VV_CHAIN_ATTEND:
+        merge_head(t.attend, at.row, at.part, reinterpret_cast<float4 *>(shared));
+        break;
     default:
         for (unsigned i = threadIdx.x; i < t.read.width; i += blockDim.x) {
             t.read.u[at.row * t.read.width + i] = read_column(t.read, at.row, i);
@@ -308,7 +319,7 @@ __device__ void run_task(const task &t, const place &at, vv_trouble trouble) {
 }
 
 /* Asks for constants before the kernel in front is done. */
-__device__ void prefetch(const task &t, unsigned part) {
+__device__ void prefetch(const chained &t, unsigned part) {
     if (t.kind == VV_CHAIN_NORM) {
         const float *weight = t.norm.weight + part * t.norm.weight_group;
         for (unsigned i = threadIdx.x * 32; i < t.norm.width; i += blockDim.x * 32) {
@@ -355,7 +366,7 @@ size_t plane_parts(size_t width) {
     return width % (each * VV_SEGMENT) == 0 ? width / (each * VV_SEGMENT) : 1;
 }
 
-wants task_of(int kind, const void *args, const vv_launch *on, task *to) {
+wants task_of(int kind, const void *args, const vv_launch *on, chained *to) {
     switch (kind) {
     case VV_CHAIN_NORM: {
         auto &a = to->norm = norm_of(args);
@@ -405,6 +416,11 @@ wants task_of(int kind, const void *args, const vv_launch *on, task *to) {
         auto &a = to->sinkhorn = sinkhorn_of(args);
         return {vv_rows(a.rows), 1, vv_segment_threads(a.streams * a.width), sinkhorn_bytes(a)};
     }
+    case VV_CHAIN_ATTEND: {
+        auto &a = attend_args(args);
+        to->attend = {attend_task(args, on, to->step), partials_of(a, on)};
+        return {vv_rows(a.rows), a.heads, a.width / 2, merge_bytes(to->attend.from)};
+    }
     default: {
         auto &a = to->read = read_of(args);
         return {vv_rows(a.rows), 1, a.width / 4, 0};
@@ -420,14 +436,18 @@ int launch(const vv_chain *given, size_t count, const vv_launch *on) {
     chains all = {};
     size_t threads = 32, shared = 0;
     unsigned tasks = 0, blocks = 0;
-    for (size_t c = 0; c < count; c++) {
+    int code = VV_OK;
+    for (size_t c = 0; c < count && code == VV_OK; c++) {
         chain &to = all.list[c];
         to.first = tasks;
         for (size_t i = 0; i < given[c].count; i++) {
-            task &t = all.of[tasks++];
+            chained &t = all.of[tasks++];
             t.kind = given[c].variant[i]->chaining->kind;
             t.step = given[c].step[i].step;
             wants w = task_of(t.kind, given[c].step[i].args, on, &t);
+            if (t.kind == VV_CHAIN_ATTEND) {
+                code = vv_cuda_attend_chunks(given[c].step[i].args, on, t.step);
+            }
             threads = larger(threads, w.threads);
             shared = larger(shared, w.shared);
             if (i == 0) {
@@ -435,7 +455,7 @@ int launch(const vv_chain *given, size_t count, const vv_launch *on) {
                 to.parts = (unsigned)w.parts;
             }
         }
-        const task &first = all.of[to.first];
+        const chained &first = all.of[to.first];
         bool beside = first.kind == VV_CHAIN_SINKHORN && first.sinkhorn.post && given[c].count > 1;
         to.end = tasks;
         to.begin = blocks;
@@ -445,7 +465,9 @@ int launch(const vv_chain *given, size_t count, const vv_launch *on) {
     all.count = (unsigned)count;
     all.status = on->status;
     threads = threads < THREADS_MOST ? (threads + 31) / 32 * 32 : (size_t)THREADS_MOST;
-    return vv_start_early(run_chains, blocks, (unsigned)threads, shared, on->stream, all);
+    return code == VV_OK
+               ? vv_start_early(run_chains, blocks, (unsigned)threads, shared, on->stream, all)
+               : code;
 }
 
 } // namespace
@@ -453,8 +475,8 @@ int launch(const vv_chain *given, size_t count, const vv_launch *on) {
 #define VV_CHAINED(kind)                                                                           \
     { kind, fits, launch }
 extern const vv_chaining vv_cuda_chaining[VV_CHAIN_KINDS] = {
-    VV_CHAINED(VV_CHAIN_NORM),     VV_CHAINED(VV_CHAIN_ROPE),  VV_CHAINED(VV_CHAIN_FP8),
-    VV_CHAINED(VV_CHAIN_FP4),      VV_CHAINED(VV_CHAIN_HALF),  VV_CHAINED(VV_CHAIN_PLANES),
-    VV_CHAINED(VV_CHAIN_COMPRESS), VV_CHAINED(VV_CHAIN_STORE), VV_CHAINED(VV_CHAIN_SINKHORN),
-    VV_CHAINED(VV_CHAIN_READ),
+    VV_CHAINED(VV_CHAIN_NORM),     VV_CHAINED(VV_CHAIN_ROPE),   VV_CHAINED(VV_CHAIN_FP8),
+    VV_CHAINED(VV_CHAIN_FP4),      VV_CHAINED(VV_CHAIN_HALF),   VV_CHAINED(VV_CHAIN_PLANES),
+    VV_CHAINED(VV_CHAIN_COMPRESS), VV_CHAINED(VV_CHAIN_STORE),  VV_CHAINED(VV_CHAIN_SINKHORN),
+    VV_CHAINED(VV_CHAIN_READ),     VV_CHAINED(VV_CHAIN_ATTEND),
 };

@@ -18,6 +18,7 @@ enum vv_chain_kind {
     VV_CHAIN_STORE,    /* cache_write */
     VV_CHAIN_SINKHORN, /* sinkhorn */
     VV_CHAIN_READ,     /* stream_read */
+    VV_CHAIN_ATTEND,   /* attend_window: the merge of its chunks, which another kernel makes */
     VV_CHAIN_KINDS
 };
 
