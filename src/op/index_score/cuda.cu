@@ -42,15 +42,19 @@ template <arithmetic A> int launch_floats(const void *args, const vv_launch *on)
 
 int launch_integers(const void *args, const vv_launch *on) {
     const struct vv_index_score &a = args_of(args);
-    size_t shared = a.heads * sizeof(coded);
-    if (most_of(a, on) <= a.keep) {
+    size_t most = most_of(a, on), rows = vv_rows(a.rows), shared = few_bytes(a.heads);
+    if (most <= a.keep) {
         return VV_OK;
     }
     if (a.width > CODED_BLOCKS * CODES || shared > 48 << 10) {
         return launch_plain<INTEGERS>(a, on);
     }
-    dim3 blocks(vv_blocks(most_of(a, on), CODED_KEYS), vv_blocks(vv_rows(a.rows), CODED_ROWS));
-    return vv_start_early(codes, blocks, CODED_THREADS, shared, on->stream, task_of(a, on));
+    if (rows < MANY_ROWS) {
+        return vv_start_early(codes_few, dim3(vv_blocks(most, FEW_KEYS), (unsigned)rows),
+                              FEW_THREADS, shared, on->stream, task_of(a, on));
+    }
+    return vv_start_early(codes_many, dim3(vv_blocks(most, MANY_KEYS), vv_blocks(rows, MANY_ROWS)),
+                          MANY_THREADS, 0, on->stream, task_of(a, on));
 }
 
 const vv_variant float_variants[] = {

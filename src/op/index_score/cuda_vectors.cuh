@@ -87,4 +87,23 @@ __device__ void store_score(const task &t, size_t row, size_t block, float sum) 
     t.a.score[row * t.a.stride + block] = t.a.weight ? sum : sum * t.a.scale;
 }
 
+/* Rows that follow each other and share a slot's keys, as every warp knows them by its lanes. */
+struct stretch {
+    uint32_t begin, end; /* lanes */
+    uint32_t most;       /* blocks of the row that sees most */
+};
+
+__device__ stretch stretch_from(uint32_t begin, uint32_t rows, int32_t slot, uint32_t blocks) {
+    uint32_t lane = threadIdx.x % 32;
+    int32_t first = __shfl_sync(0xffffffffu, slot, (int)begin);
+    uint32_t other = __ballot_sync(0xffffffffu, lane > begin && (lane >= rows || slot != first));
+    stretch s = {begin, other ? (uint32_t)__ffs((int)other) - 1 : 32, 0};
+    s.most = lane >= begin && lane < s.end ? blocks : 0;
+    for (int apart = 16; apart > 0; apart /= 2) {
+        uint32_t most = __shfl_xor_sync(0xffffffffu, s.most, apart);
+        s.most = most > s.most ? most : s.most;
+    }
+    return s;
+}
+
 } // namespace
