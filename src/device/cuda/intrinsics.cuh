@@ -224,7 +224,8 @@ template <int left> VV_DEVICE void vv_copy_wait() {
  * Copies of many bytes by one instruction, where the GPU has it: one thread prepares an arrival in
  * shared memory for so many bytes; after that it, or threads of its warp, start the copies, whose
  * addresses and sizes are multiples of 16; every thread may wait for it once a barrier lies
- * between. An arrival serves once.
+ * between. An arrival serves again after vv_bulk_again by one thread, once all have waited; waits
+ * name the turn, 0 at first.
  */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 #define VV_BULK_COPIES 1
@@ -239,6 +240,13 @@ VV_DEVICE void vv_bulk_prepare(unsigned long long *arrival, unsigned bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at), "r"(bytes)
                  : "memory");
 }
+VV_DEVICE void vv_bulk_again(unsigned long long *arrival, unsigned bytes) {
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    asm volatile(
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(vv_shared_address(arrival)),
+        "r"(bytes)
+        : "memory");
+}
 VV_DEVICE void vv_bulk_copy(void *shared, const void *global, unsigned bytes,
                             unsigned long long *arrival) {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], "
@@ -246,13 +254,13 @@ VV_DEVICE void vv_bulk_copy(void *shared, const void *global, unsigned bytes,
                  "l"(__cvta_generic_to_global(global)), "r"(bytes), "r"(vv_shared_address(arrival))
                  : "memory");
 }
-VV_DEVICE void vv_bulk_wait(unsigned long long *arrival) {
+VV_DEVICE void vv_bulk_wait(unsigned long long *arrival, unsigned turn) {
     unsigned at = vv_shared_address(arrival), done = 0;
     while (!done) {
-        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0; "
+        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; "
                      "selp.u32 %0, 1, 0, p; }"
                      : "=r"(done)
-                     : "r"(at)
+                     : "r"(at), "r"(turn & 1)
                      : "memory");
     }
 }
@@ -344,17 +352,55 @@ template <int PARTS> VV_DEVICE void vv_store_parts(float *shared, float value) {
 }
 
 /*
+ * Kernels whose neighbouring blocks are launched together, where vv_pairs says that there can be
+ * any, and give their results to the first of them. vv_begin_together and vv_store_first: store to
+ * the same place of the first block's shared memory, which only those that began may do;
+ * vv_end_together: all have stored, and the first block's threads see it. Each is for all threads
+ * of all blocks.
+ */
+VV_DEVICE void vv_begin_together() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+#endif
+}
+VV_DEVICE void vv_all_began() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+#endif
+}
+VV_DEVICE void vv_store_first(float *shared, float value) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("{\n\t.reg .u32 first;\n\t"
+                 "mapa.shared::cluster.u32 first, %0, 0;\n\t"
+                 "st.shared::cluster.f32 [first], %1;\n\t}" ::"r"(vv_shared_address(shared)),
+                 "f"(value)
+                 : "memory");
+#else
+    *shared = value;
+#endif
+}
+VV_DEVICE void vv_end_together() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#endif
+}
+
+/*
  * vv_start(kernel, grid, block, shared_bytes, stream, arguments…): a kernel on a stream, with that
  * much dynamic shared memory, beyond 48 KB, too; a grid of no blocks does nothing. vv_start_early:
  * it may be launched before the kernel in front of it has ended, on devices that can; it waits by
- * vv_follow() or vv_wait_for_front().
+ * vv_follow() or vv_wait_for_front(). vv_start_together(n, kernel, …): early, n neighbouring blocks
+ * together, where vv_pairs.
  */
-#define vv_start(...) vv_start_named(#__VA_ARGS__, false, __VA_ARGS__)
-#define vv_start_early(...) vv_start_named(#__VA_ARGS__, true, __VA_ARGS__)
+#define vv_start(...) vv_start_named(#__VA_ARGS__, false, 1, __VA_ARGS__)
+#define vv_start_early(...) vv_start_named(#__VA_ARGS__, true, 1, __VA_ARGS__)
+#define vv_start_together(n, ...) vv_start_named(#__VA_ARGS__, true, n, __VA_ARGS__)
 
 template <class... P, class... A>
-inline cudaError_t vv_start_named(const char *text, bool early, void (*kernel)(P...), dim3 grid,
-                                  dim3 block, size_t shared, void *stream, A &&...arguments) {
+inline cudaError_t vv_start_named(const char *text, bool early, unsigned together,
+                                  void (*kernel)(P...), dim3 grid, dim3 block, size_t shared,
+                                  void *stream, A &&...arguments) {
     constexpr size_t plain = 32 << 10; /* without asking: 48 KB, static memory among them */
     if (grid.x == 0 || grid.y == 0 || grid.z == 0) {
         return cudaSuccess;
@@ -368,19 +414,27 @@ inline cudaError_t vv_start_named(const char *text, bool early, void (*kernel)(P
     }
 #ifdef __CUDACC__
     (void)text;
-    cudaLaunchAttribute attribute = {};
-    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchAttribute attributes[2] = {};
+    unsigned count = 0;
+    if (early && vv_launches_early) {
+        attributes[count].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        attributes[count++].val.programmaticStreamSerializationAllowed = 1;
+    }
+    if (together > 1) {
+        attributes[count].id = cudaLaunchAttributeClusterDimension;
+        attributes[count++].val.clusterDim = {together, 1, 1};
+    }
     cudaLaunchConfig_t config = {};
     config.gridDim = grid;
     config.blockDim = block;
     config.dynamicSmemBytes = shared;
     config.stream = static_cast<cudaStream_t>(stream);
-    config.attrs = &attribute;
-    config.numAttrs = early && vv_launches_early ? 1 : 0;
+    config.attrs = attributes;
+    config.numAttrs = count;
     return cudaLaunchKernelEx(&config, kernel, std::forward<A>(arguments)...);
 #else
     (void)early;
+    (void)together;
     return vv_emulated::launch(text, kernel, grid, block, shared, static_cast<cudaStream_t>(stream),
                                std::forward<A>(arguments)...);
 #endif

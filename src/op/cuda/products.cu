@@ -6,10 +6,9 @@ namespace vv_products {
 __global__ void __launch_bounds__(THREADS, 2)
     plain(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
     auto &memory = *vv_dynamic_shared<plain_memory>();
-    run_block<PLAIN, false>(job, grid, nullptr,
-                            [&](const place &at, const rows_in_hand<PLAIN> &rows) {
-                                plain_rows(job, at, rows, memory);
-                            });
+    run_block<PLAIN>(job, grid, [&](const place &at, const rows_in_hand<PLAIN> &rows) {
+        plain_rows(job, at, rows, memory);
+    });
 }
 static int start_plain(const vv_product_job &job, const grid_of_job &grid, dim3 blocks, unsigned,
                        size_t, void *stream) {
@@ -36,83 +35,166 @@ struct plan {
     bool decoded;
     unsigned rows; /* of activations that a block takes together */
     grid_of_job grid;
-    unsigned blocks, threads, threads_most;
-    size_t sums; /* bytes */
+    unsigned blocks, threads;
+    unsigned tasks; /* of a block: warps that it could use */
+    size_t sums;    /* bytes */
 };
 
 /* Weight rows that all blocks have together. */
 static size_t all_slots(const vv_product_job &job, const vv_product_part &p) {
     return (size_t)p.outputs * p.matrices * (job.active ? job.slices_most : 1);
 }
-/* Shared memory of a block that holds `slots` weight rows, for `row_tile` rows of activations. */
-static size_t held_bytes(const vv_product_part &p, unsigned slots) {
-    return (size_t)slots * held_pitch(p.row_bytes);
-}
 static size_t sum_bytes(unsigned segments, unsigned slots, unsigned row_tile) {
     return (size_t)slots * row_tile * (segments | 1) * sizeof(float);
 }
 
-static unsigned power_above(unsigned n) {
-    unsigned shift = 0;
-    while (1u << shift < n) {
+/* Bytes of a segment's codes and of a segment's headers in a split row; where headers begin. */
+struct row_form {
+    unsigned codes, heads, heads_at;
+};
+static row_form form_of(int type, size_t width, size_t row_bytes) {
+    switch (type) {
+#define VV_EACH(TYPE)                                                                              \
+    case VV_TYPE_##TYPE: {                                                                         \
+        constexpr unsigned values = vv_codes::of<VV_TYPE_##TYPE>::VALUES;                          \
+        using bytes = vv_split<VV_TYPE_##TYPE>;                                                    \
+        return {2 * bytes::CODES * 128 / values, 2 * bytes::HEADER * 128 / values,                 \
+                (unsigned)(width / values * bytes::CODES)};                                        \
+    }
+        VV_QUANTISED_TYPES(VV_EACH)
+#undef VV_EACH
+    default:
+        return {256u * (type == VV_TYPE_F32 ? 4 : 2), 0, (unsigned)row_bytes};
+    }
+}
+
+/* Bytes of a held row of so many segments (an even number, but for whole rows). */
+static unsigned pitch_of(const row_form &form, unsigned segments, unsigned spans,
+                         size_t row_bytes) {
+    constexpr unsigned ends = 2 * 16; /* pieces begin and end at multiples of 16 */
+    return spans == 1 ? (unsigned)row_bytes
+                      : held_pitch((form.codes + form.heads) * (segments / 2) + 2 * ends);
+}
+
+/* Shared memory of a tile, for `rows` rows of activations. */
+static size_t tile_bytes(const vv_product_part &p, size_t width, unsigned span, unsigned spans,
+                         unsigned rows) {
+    unsigned segments = (unsigned)((width + 127) / 128);
+    unsigned slots = vv_is_float_type(p.type) ? p.matrices : TILE;
+    return slots * (size_t)pitch_of(form_of(p.type, width, p.row_bytes), span, spans, p.row_bytes) +
+           near_bytes(span, rows) + sum_bytes(segments, slots, rows);
+}
+
+constexpr size_t SHARED_MOST = 96 << 10; /* of a block of any GPU */
+
+/* An even number of segments for so many spans. */
+static unsigned span_of(unsigned segments, unsigned spans) {
+    return spans == 1 ? segments : ((segments + spans - 1) / spans + 1) / 2 * 2;
+}
+
+/* Rows that are too long for a block, or too few to give every processor a block, are cut. */
+static void cut_rows(const vv_product_job &job, const vv_launch *on, plan &to) {
+    constexpr unsigned together_most = 8, span_least = 8;
+    constexpr size_t held_most = 48 << 10;
+    unsigned segments = segments_of(job), spans = 1;
+    bool pairs = vv_pairs() && !job.active;
+    size_t tiles = 0, bytes = 0, held = 0;
+    for (unsigned i = 0; i < job.parts; i++) {
+        tiles += (all_slots(job, job.part[i]) + TILE - 1) / TILE;
+    }
+    for (;; spans *= 2) {
+        unsigned span = span_of(segments, spans);
+        bytes = held = 0;
+        for (unsigned i = 0; i < job.parts; i++) {
+            const vv_product_part &p = job.part[i];
+            size_t all = tile_bytes(p, job.x.width, span, spans, to.rows);
+            bytes = all > bytes ? all : bytes;
+            all -= near_bytes(span, to.rows) + sum_bytes(segments, TILE, to.rows);
+            held = all > held && !vv_is_float_type(p.type) ? all : held;
+        }
+        bool few = pairs && tiles * spans < on->processors && segments / (2 * spans) >= span_least;
+        bool large = pairs && held > held_most && 2 * spans <= together_most;
+        if ((bytes <= SHARED_MOST && !few && !large) || span <= 2) {
+            break;
+        }
+    }
+    to.grid.span = span_of(segments, spans);
+    to.grid.spans = (segments + to.grid.span - 1) / to.grid.span;
+    to.grid.together = pairs && to.grid.spans <= together_most ? to.grid.spans : 1;
+}
+
+/*
+ * Weight rows of a block, as a power of two: tiles while short rows make them small and there are
+ * enough blocks; rows of floats one by one, likewise.
+ */
+static unsigned slots_shift(const vv_product_job &job, const vv_product_part &p, unsigned pitch,
+                            const vv_launch *on) {
+    constexpr size_t held_most = 24 << 10;
+    bool floats = vv_is_float_type(p.type);
+    unsigned shift = floats ? 0 : 4, blocks_least = floats ? 1 : 2;
+    while ((1u << shift) < p.matrices) {
+        shift++;
+    }
+    while (shift < 6 && ((size_t)pitch << (shift + 1)) <= held_most &&
+           all_slots(job, p) >> (shift + 1) >= blocks_least * on->processors) {
         shift++;
     }
     return shift;
 }
 
-/*
- * Weight rows of a block, as a power of two: as many as leave enough blocks to fill the GPU, and as
- * leave a processor room for several blocks, so that weights are on their way while others are
- * multiplied.
- */
-static unsigned slots_shift(const vv_product_job &job, const vv_product_part &p, unsigned row_tile,
-                            const vv_launch *on) {
-    constexpr size_t blocks_least = 4;
-    const size_t shared_most = row_tile == EIGHT ? 44 << 10 : 24 << 10; /* measured */
-    constexpr unsigned most = 6;
-    unsigned shift = most, least = power_above(p.matrices);
-    while (shift > least) {
-        unsigned slots = 1u << shift;
-        size_t shared = held_bytes(p, slots) + sum_bytes(segments_of(job), slots, row_tile);
-        if (shared <= shared_most && all_slots(job, p) / slots >= blocks_least * on->processors) {
-            break;
-        }
-        shift--;
-    }
-    return shift;
-}
-
-/* Threads for so many tasks: each with as many. */
-static unsigned threads_for(unsigned tasks, unsigned most) {
-    unsigned turns = (tasks + most - 1) / most;
-    return (tasks + turns * 32 - 1) / (turns * 32) * 32;
-}
-
 static void plan_part(const vv_product_job &job, unsigned i, const vv_launch *on, plan &to) {
     const vv_product_part &p = job.part[i];
     bool floats = vv_is_float_type(p.type);
+    auto &grid = to.grid.part[i];
     unsigned shift = 0, slots = floats ? PLAIN : to.rows; /* tiles: as many as rows */
     if (!by_tiles(to.how)) {
-        unsigned segments = segments_of(job), lanes = floats ? VV_LANES : 1;
-        shift = slots_shift(job, p, to.rows, on);
+        row_form form = form_of(p.type, job.x.width, p.row_bytes);
+        unsigned pitch = pitch_of(form, to.grid.span, to.grid.spans, p.row_bytes);
+        shift = to.decoded ? 2 : slots_shift(job, p, pitch, on);
+        while ((1u << shift) < p.matrices) {
+            shift++;
+        }
         slots = 1u << shift;
-        unsigned held = to.decoded ? 0 : (unsigned)held_bytes(p, slots);
+        grid.heads = form.heads_at;
+        grid.code_step = form.codes * (to.grid.span / 2);
+        grid.head_step = form.heads * (to.grid.span / 2);
+        grid.pitch = pitch;
+        unsigned held = to.decoded ? 0 : slots * pitch;
         to.grid.held = held > to.grid.held ? held : to.grid.held;
-        size_t sums = sum_bytes(segments, slots, to.rows);
+        unsigned near = floats || to.decoded ? 0 : near_bytes(to.grid.span, to.rows);
+        to.grid.near = near > to.grid.near ? near : to.grid.near;
+        size_t sums = sum_bytes(segments_of(job), slots, to.rows);
         to.sums = sums > to.sums ? sums : to.sums;
-        unsigned threads = threads_for((segments << shift) * lanes, to.threads_most);
-        to.threads = threads > to.threads ? threads : to.threads;
+        unsigned tiles = floats ? (slots + 1) / 2 : (slots + TILE - 1) / TILE;
+        unsigned tasks = to.grid.span * tiles;
+        to.tasks = tasks > to.tasks ? tasks : to.tasks;
     }
     unsigned outputs = slots / p.matrices;
     to.blocks += vv_blocks(p.outputs, outputs);
-    to.grid.part[i] = {outputs, shift, to.blocks};
+    grid.outputs = outputs;
+    grid.shift = shift;
+    grid.end = to.blocks;
+}
+
+/* Each warp with as many tasks; with more of them where a block is one of many, so that all find
+ * room at once, and leave as much for the kernel behind. */
+static unsigned threads_of(const vv_product_job &job, const vv_launch *on, const plan &to) {
+    constexpr unsigned warps_most = ROWS_THREADS / 32, warps_room = 26;
+    unsigned turns_most = to.rows == 1 ? 6 : 2;
+    size_t room = (size_t)on->processors * warps_room;
+    size_t blocks = (size_t)to.blocks * to.grid.together * (job.active ? job.slices_most : 1);
+    unsigned turns = (to.tasks + warps_most - 1) / warps_most;
+    while (turns < turns_most && blocks * ((to.tasks + turns - 1) / turns) > room) {
+        turns++;
+    }
+    return (to.tasks + turns - 1) / turns * 32;
 }
 
 static bool fits(const vv_product_job &job, vv_product_way way) {
     bool all = true;
     for (unsigned i = 0; i < job.parts; i++) {
         const vv_product_part &p = job.part[i];
-        all = all && vv_cuda_way_fits(way, job.x.width, p.row_bytes, p.matrices);
+        all = all && vv_cuda_way_fits(way, p.type, job.x.width, p.row_bytes, p.matrices);
     }
     return all;
 }
@@ -127,9 +209,6 @@ static vv_product_way rule(const vv_product_job &job, const vv_launch *on) {
     size_t meet = job.active ? job.rows / job.slices_most : rows;
     if (rows <= 1 && fits(job, VV_ONE_BY_ONE)) {
         return VV_ONE_BY_ONE;
-    }
-    if ((rows <= FOUR || (job.active && rows <= EIGHT)) && fits(job, VV_BY_FOUR)) {
-        return VV_BY_FOUR;
     }
     bool few_floats =
         vv_is_float_type(p.type) && rows <= 2 * PLAIN && all_slots(job, p) < 2 * PLAIN;
@@ -159,6 +238,12 @@ static unsigned rows_of_block(const vv_product_job &job, const plan &to, const v
     return rows;
 }
 
+/* Of a job of several rows; most experts have one or two of a window's. */
+static unsigned rows_at_once(const vv_product_job &job) {
+    unsigned rows = job.active ? job.rows_most : job.rows, most = job.active ? EIGHT / 2 : EIGHT;
+    return rows < most ? rows : most;
+}
+
 static start *kernel_of(const vv_product_job &job, plan &to) {
     const kernels *k = kernels_of(job.part[0].type);
     bool floats = k == &float_kernels;
@@ -166,13 +251,8 @@ static start *kernel_of(const vv_product_job &job, plan &to) {
         to.how = VV_TILES_OF_64;
     }
     switch (to.how) {
-    case VV_BY_FOUR:
-        to.rows = FOUR;
-        to.threads_most = rows_threads<FOUR>;
-        return start_four;
     case VV_BY_EIGHT:
-        to.rows = EIGHT;
-        to.threads_most = rows_threads<EIGHT>;
+        to.rows = rows_at_once(job);
         return start_eight;
     case VV_TILES_OF_64:
         to.rows = floats ? PLAIN : tile_of_64::TN;
@@ -182,7 +262,6 @@ static start *kernel_of(const vv_product_job &job, plan &to) {
         return k->tile_many;
     default:
         to.rows = 1;
-        to.threads_most = to.decoded ? THREADS : rows_threads<1>;
         return to.decoded ? k->decoded : start_one;
     }
 }
@@ -193,25 +272,35 @@ static int run(const vv_product_job &job, vv_product_way how, bool decoded, cons
     to.decoded = decoded;
     to.how = how;
     start *s = kernel_of(job, to);
+    bool tiles = by_tiles(to.how);
+    to.grid.tile = to.rows;
+    to.grid.together = to.grid.spans = 1;
+    to.grid.span = segments_of(job);
+    if (!tiles && !decoded) {
+        cut_rows(job, on, to);
+    }
     for (unsigned i = 0; i < job.parts; i++) {
         plan_part(job, i, on, to);
     }
+    to.threads = tiles ? 0 : decoded ? THREADS : threads_of(job, on, to);
     to.grid.rows = rows_of_block(job, to, on);
-    dim3 all(to.blocks, job.active ? job.slices_most : 1,
+    dim3 all(to.blocks * to.grid.together, job.active ? job.slices_most : 1,
              job.active ? 1 : vv_blocks(job.rows, to.grid.rows));
-    return s(job, to.grid, all, to.threads, to.grid.held + to.sums, on->stream);
+    return s(job, to.grid, all, to.threads, to.grid.held + to.grid.near + to.sums, on->stream);
 }
 
 } // namespace vv_products
 
 using namespace vv_products;
 
-bool vv_cuda_way_fits(enum vv_product_way way, size_t width, size_t row_bytes, unsigned matrices) {
-    constexpr size_t shared_most = 99 << 10; /* of a block of any GPU */
-    unsigned rows = way == VV_BY_EIGHT ? EIGHT : way == VV_BY_FOUR ? FOUR : 1;
-    size_t held = (size_t)matrices * held_pitch(vv_split_row_bytes(row_bytes));
-    size_t sums = sum_bytes((unsigned)((width + 127) / 128), matrices, rows);
-    return by_tiles(way) || held + sums <= shared_most;
+bool vv_cuda_way_fits(enum vv_product_way way, int type, size_t width, size_t row_bytes,
+                      unsigned matrices) {
+    vv_product_part p = {};
+    p.type = type;
+    p.row_bytes = row_bytes;
+    p.matrices = matrices;
+    return by_tiles(way) ||
+           tile_bytes(p, width, 2, 2, way == VV_BY_EIGHT ? EIGHT : 1) <= SHARED_MOST;
 }
 
 void vv_cuda_part(struct vv_product_part *part, const struct vv_weight *weight, uint32_t step) {

@@ -8,8 +8,6 @@
 
 namespace vv_products {
 
-constexpr unsigned FOUR = 4, EIGHT = 8;
-
 /* Tiles of a few and of many rows: warps of 16 by 64 products, and of 64 by 32. */
 using tile_of_64 = tile_shape<64, 64, 1, 8>;
 using tile_of_128 = tile_shape<128, 128, 4, 4>;
@@ -48,35 +46,116 @@ typedef int start(const vv_product_job &job, const grid_of_job &grid, dim3 block
 
 /* ---- few rows: parts of any formats in one launch ---- */
 
-/* Threads of a block at most, and blocks that a processor has registers for: by measurements. */
-template <unsigned R> constexpr unsigned rows_threads = R == FOUR ? 256 : 320;
-template <unsigned R> constexpr unsigned rows_blocks = R == EIGHT ? 3 : 4;
+/* Threads of a block at most, and registers for two such blocks a processor: so that blocks of the
+ * kernel behind find room and ask for their weights. */
+constexpr unsigned ROWS_THREADS = 512, ROWS_BLOCKS = 2;
 
-/* A block is of one part, so all its threads go the same way. */
+/* A span of the block's rows, all of it held. A block is of one part, so all its threads go the
+ * same way. */
 template <unsigned R>
-__global__ void __launch_bounds__(rows_threads<R>, rows_blocks<R>)
-    rows_kernel(const __grid_constant__ vv_product_job job,
-                const __grid_constant__ grid_of_job grid) {
-    uint8_t *held = vv_dynamic_shared<uint8_t>();
-    float *sum = reinterpret_cast<float *>(held + grid.held);
-    run_block<R, true>(job, grid, held, [&](const place &at, const rows_in_hand<R> &rows) {
-        switch (at.part->type) {
+static __device__ __forceinline__ void
+some_rows(const vv_product_job &job, const place &at, const span &part, const rows_in_hand<R> &rows,
+          const near_rows &x, const uint8_t *held, const sums_of_block &sums) {
+    switch (at.part->type) {
 #define VV_EACH(TYPE)                                                                              \
     case VV_TYPE_##TYPE:                                                                           \
-        some_rows<VV_TYPE_##TYPE>(job, at, rows, held, sum);                                       \
+        multiply_span<VV_TYPE_##TYPE>(at, part, x, rows, held, sums);                              \
         break;
-            VV_QUANTISED_TYPES(VV_EACH)
+        VV_QUANTISED_TYPES(VV_EACH)
 #undef VV_EACH
-        default:
-            float_rows(job, at, rows, held, sum);
-            break;
-        }
-        finish_sums(job, at, rows, sum);
-    });
+    default:
+        float_rows(job, at, part, rows, held, sums);
+        break;
+    }
 }
 
-/* products_one.cu, products_four.cu, products_eight.cu */
-extern start start_one, start_four, start_eight;
+static __device__ __forceinline__ bool is_super(int type) {
+    switch (type) {
+#define VV_EACH(TYPE)                                                                              \
+    case VV_TYPE_##TYPE:                                                                           \
+        return vv_codes::of<VV_TYPE_##TYPE>::SUPER;
+        VV_QUANTISED_TYPES(VV_EACH)
+#undef VV_EACH
+    default:
+        return false;
+    }
+}
+
+/* The block's first weights are asked for while the kernel in front ends. */
+template <unsigned R>
+__global__ void __launch_bounds__(ROWS_THREADS, ROWS_BLOCKS)
+    rows_kernel(const __grid_constant__ vv_product_job job,
+                const __grid_constant__ grid_of_job grid) {
+    __shared__ unsigned list[2 * R];
+    __shared__ unsigned long long arrival;
+    uint8_t *held = vv_dynamic_shared<uint8_t>(), *near = held + grid.held;
+    float *sum = reinterpret_cast<float *>(near + grid.near);
+    sums_of_block sums = {sum, grid.together > 1};
+    if (sums.together) {
+        vv_begin_together();
+    }
+    place at = find_place(job, grid);
+    bool waited = begin_block(job), found = find_expert(job, at), known = found && job.known_before;
+    unsigned turn = 0, held_span = at.rank;
+    span part = find_span(job, at, grid, held_span);
+    range all = {};
+    rows_in_hand<R> rows = {};
+    if (found) {
+        start_to_hold(at, part, held, &arrival, turn);
+    }
+    if (known) {
+        all = rows_of(job, at, grid);
+        rows = take_rows<R>(job, all.first, all.end, grid.tile, list);
+    }
+    if (!waited) {
+        vv_wait_for_front();
+    }
+    if (sums.together) {
+        vv_all_began();
+    }
+    if (!found) {
+        return;
+    }
+    if (!known) {
+        all = rows_of(job, at, grid);
+        rows = take_rows<R>(job, all.first, all.end, grid.tile, list);
+    }
+    bool floats = vv_is_float_type(at.part->type), new_span = true;
+    for (unsigned first = all.first;;) {
+        for (unsigned which = at.rank; which < grid.spans; which += grid.together) {
+            if (which != held_span) {
+                __syncthreads();
+                held_span = which;
+                part = find_span(job, at, grid, which);
+                start_to_hold(at, part, held, &arrival, ++turn);
+                new_span = true;
+            }
+            near_rows x = {};
+            if (!floats) {
+                x = bring_near<R>(job.x, is_super(at.part->type), rows, part, near);
+            }
+            wait_for_copies(&arrival, new_span, turn);
+            new_span = false;
+            some_rows<R>(job, at, part, rows, x, held, sums);
+        }
+        if (sums.together) {
+            vv_end_together();
+            if (at.rank > 0) {
+                return;
+            }
+        }
+        finish_sums<R>(job, at, rows, sum);
+        first += grid.tile;
+        if (!job.active || first >= all.end) {
+            return;
+        }
+        __syncthreads();
+        rows = take_rows<R>(job, first, all.end, grid.tile, list);
+    }
+}
+
+/* products_one.cu, products_eight.cu */
+extern start start_one, start_eight;
 
 /* ---- the others: one format ---- */
 
@@ -84,7 +163,7 @@ template <int TYPE>
 __global__ void __launch_bounds__(THREADS)
     decoded(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
     float *sum = vv_dynamic_shared<float>();
-    run_block<1, false>(job, grid, nullptr, [&](const place &at, const rows_in_hand<1> &rows) {
+    run_block<1>(job, grid, [&](const place &at, const rows_in_hand<1> &rows) {
         decoded_row<TYPE>(job, at, rows.x(0), sum);
         finish_sums<1>(job, at, rows, sum);
     });
@@ -95,7 +174,7 @@ __global__ void __launch_bounds__(SHAPE::THREADS, SHAPE::BLOCKS)
     tile(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
     constexpr unsigned TN = SHAPE::TN;
     auto &memory = *vv_dynamic_shared<tile_memory<TYPE, SHAPE>>();
-    run_block<TN, false>(job, grid, nullptr, [&](const place &at, const rows_in_hand<TN> &rows) {
+    run_block<TN>(job, grid, [&](const place &at, const rows_in_hand<TN> &rows) {
         tile_rows<TYPE, SHAPE>(job, at, rows, memory);
     });
 }

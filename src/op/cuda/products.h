@@ -11,21 +11,20 @@
 #include <stdint.h>
 
 /*
- * How a job is done; all ways give the same bits. One row of activations after another; up to four
- * or eight at once; tiles of 64 or 128 weight rows and as many rows of activations by matrix units.
+ * How a job is done; all ways give the same bits. One row of activations after another; up to eight
+ * at once; tiles of 64 or 128 weight rows and as many rows of activations by matrix units.
  * Float weights have one tile.
  */
 enum vv_product_way {
     VV_BY_RULE,
     VV_ONE_BY_ONE,
-    VV_BY_FOUR,
     VV_BY_EIGHT,
     VV_TILES_OF_64,
     VV_TILES_OF_128
 };
 
 /* Formats whose rows are floats. */
-static inline bool vv_is_float_type(int type) {
+VV_BOTH bool vv_is_float_type(int type) {
     return type == VV_TYPE_F32 || type == VV_TYPE_F16 || type == VV_TYPE_BF16;
 }
 
@@ -83,7 +82,8 @@ int vv_cuda_products(const struct vv_product_job *job, const struct vv_launch *o
 
 /* Whether there is the memory to go a way, where an output takes so many weight rows of so many
  * bytes. */
-bool vv_cuda_way_fits(enum vv_product_way way, size_t width, size_t row_bytes, unsigned matrices);
+bool vv_cuda_way_fits(enum vv_product_way way, int type, size_t width, size_t row_bytes,
+                      unsigned matrices);
 
 /* A weight as a part of a job of a step: data, scale, rows. */
 void vv_cuda_part(struct vv_product_part *part, const struct vv_weight *weight, uint32_t step);

@@ -3,5 +3,6 @@
 
 int vv_products::start_eight(const vv_product_job &job, const grid_of_job &grid, dim3 blocks,
                              unsigned threads, size_t shared, void *stream) {
-    return vv_start_early(rows_kernel<EIGHT>, blocks, threads, shared, stream, job, grid);
+    return vv_start_together(grid.together, rows_kernel<EIGHT>, blocks, threads, shared, stream,
+                             job, grid);
 }

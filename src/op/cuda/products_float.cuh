@@ -21,9 +21,11 @@ static __device__ __forceinline__ float float_at(int type, const uint8_t *row, u
 /* Sixteen threads a segment of a held row: thread l takes values l, l + 16, … (op/cuda/dot.cuh). */
 template <unsigned R>
 static __device__ __forceinline__ void float_rows(const vv_product_job &job, const place &at,
-                                                  const rows_in_hand<R> &rows, const uint8_t *held,
-                                                  float *sum) {
-    unsigned width = (unsigned)job.x.width, l = threadIdx.x % 16, all = at.segments << at.shift;
+                                                  const span &part, const rows_in_hand<R> &rows,
+                                                  const uint8_t *held, const sums_of_block &to) {
+    unsigned width = (unsigned)job.x.width, l = threadIdx.x % 16, all = part.segments << at.shift;
+    unsigned start = part.first * 128, end = width - start; /* of the span's values */
+    end = end < part.segments * 128 ? end : part.segments * 128;
     for (unsigned first = 0; first < all; first += blockDim.x / 16) { /* warps stay together */
         unsigned t = first + threadIdx.x / 16, slot = t & ((1u << at.shift) - 1);
         unsigned segment = t >> at.shift, begin = segment * 128;
@@ -32,25 +34,25 @@ static __device__ __forceinline__ void float_rows(const vv_product_job &job, con
         VV_UNROLL
         for (int i = 0; i < 8; i++) {
             unsigned k = begin + 16 * (unsigned)i + l;
-            w[i] = k < width ? float_at(at.part->type, weights, k) : 0.0f;
+            w[i] = k < end ? float_at(at.part->type, weights, k) : 0.0f;
         }
         VV_UNROLL
         for (unsigned r = 0; r < R; r++) {
             if (r >= rows.count) {
                 break;
             }
-            const float *x = job.x.x + (size_t)rows.x(r) * width;
+            const float *x = job.x.x + (size_t)rows.x(r) * width + start;
             float lane = 0.0f;
             VV_UNROLL
             for (int i = 0; i < 8; i++) {
                 unsigned k = begin + 16 * (unsigned)i + l;
-                lane = k < width ? fmaf(w[i], x[k], lane) : lane;
+                lane = k < end ? fmaf(w[i], x[k], lane) : lane;
             }
             for (int apart = 8; apart > 0; apart /= 2) {
                 lane += __shfl_xor_sync(0xffffffffu, lane, apart);
             }
             if (l == 0 && t < all && slot < at.used) {
-                sum[(slot * R + r) * at.stride + segment] = lane;
+                to.store((slot * rows.tile + r) * at.stride + part.first + segment, lane);
             }
         }
     }

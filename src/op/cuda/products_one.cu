@@ -3,5 +3,6 @@
 
 int vv_products::start_one(const vv_product_job &job, const grid_of_job &grid, dim3 blocks,
                            unsigned threads, size_t shared, void *stream) {
-    return vv_start_early(rows_kernel<1>, blocks, threads, shared, stream, job, grid);
+    return vv_start_together(grid.together, rows_kernel<1>, blocks, threads, shared, stream, job,
+                             grid);
 }

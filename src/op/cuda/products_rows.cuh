@@ -1,152 +1,363 @@
 /*
- * Up to eight rows of activations. A thread multiplies a segment of a weight row with all of them,
- * decoding each weight once; neighbouring threads take the same segment of neighbouring weight
- * rows, whose activations are the same and whose weights lie in different banks. Each segment's s
- * is kept in shared memory, and one thread adds a row's in ascending order.
+ * One row of activations, and up to eight of them, with weights that a block holds. One row: a
+ * thread multiplies a segment of a weight row. Several: matrix instructions, a group of 32 values
+ * of 16 weight rows ("a tile") and 8 columns at a time, where a lane decodes only the words it
+ * brings. Each segment's s is kept in shared memory, and one thread adds a row's in ascending
+ * order.
  */
 #pragma once
+#include "op/cuda/piece.cuh"
 #include "op/cuda/products_place.cuh"
 
 namespace vv_products {
 
-/* A group's activations. */
-struct activations {
-    int q[8];
-    int sum[2]; /* of values 0..15, 16..31 */
+constexpr unsigned TILE = 16, EIGHT = 8;
+
+/* The activations of the span in hand, brought to shared memory. */
+struct near_rows {
+    const uint8_t *q;
+    const float *scale;
+    const uint32_t *sum;              /* a group's two, of 16 values each */
+    unsigned q_pitch, scales, groups; /* bytes; words from row to row */
 };
 
-template <bool SUPER, bool SUMS>
-static __device__ __forceinline__ void load(const vv_planes &x, unsigned row, unsigned k,
-                                            activations &a) {
-    size_t at = (size_t)row * (unsigned)x.width + 32 * k;
-    const int4 *q = reinterpret_cast<const int4 *>((SUPER ? x.coarse_q : x.fine_q) + at);
-    int4 low = q[0], high = q[1];
-    a.q[0] = low.x, a.q[1] = low.y, a.q[2] = low.z, a.q[3] = low.w;
-    a.q[4] = high.x, a.q[5] = high.y, a.q[6] = high.z, a.q[7] = high.w;
-    if (SUMS) {
-        short2 s =
-            *reinterpret_cast<const short2 *>((SUPER ? x.coarse_sum16 : x.fine_sum16) + at / 16);
-        a.sum[0] = s.x;
-        a.sum[1] = s.y;
-    }
+/* Bytes from a row to the next: eight rows' equal columns lie in different banks. */
+static __host__ __device__ inline unsigned near_pitch(unsigned segments) {
+    return segments * 128 + 16;
+}
+/* Shared memory for `rows` rows of so many segments. */
+static __host__ __device__ inline unsigned near_bytes(unsigned segments, unsigned rows) {
+    return rows * (near_pitch(segments) + segments * 4 * 2 * (unsigned)sizeof(float));
 }
 
-/* The products of a group's halves. */
+/* Starts to bring the span's activations; `at`: near_bytes of shared memory. */
+template <unsigned R>
+static __device__ __forceinline__ near_rows bring_near(const vv_planes &x, bool super,
+                                                       const rows_in_hand<R> &rows,
+                                                       const span &part, uint8_t *at) {
+    unsigned width = (unsigned)x.width, units = super ? 1 : 4; /* scales a segment */
+    unsigned all = super ? (width + 127) / 128 : width / 32;   /* of a row */
+    unsigned groups = part.groups, scales = super ? (groups + 3) / 4 : groups;
+    near_rows to;
+    to.q_pitch = near_pitch(part.segments);
+    to.scales = to.groups = 4 * part.segments;
+    uint8_t *q = at, *scale = at + rows.tile * to.q_pitch;
+    uint8_t *sum = scale + rows.tile * to.scales * sizeof(float);
+    to.q = q;
+    to.scale = reinterpret_cast<const float *>(scale);
+    to.sum = reinterpret_cast<const uint32_t *>(sum);
+    const int8_t *from_q = super ? x.coarse_q : x.fine_q;
+    const float *from_scale = super ? x.coarse_scale : x.fine_scale;
+    const int16_t *from_sum = super ? x.coarse_sum16 : x.fine_sum16;
+    VV_UNROLL_BY(1)
+    for (unsigned r = 0; r < rows.count; r++) {
+        size_t row = rows.x(r);
+        const int8_t *mine = from_q + row * width + part.first * 128;
+        const float *scales_mine = from_scale + row * all + part.first * units;
+        const int16_t *sums_mine = from_sum + row * (width / 16) + part.first * 8;
+        for (unsigned i = threadIdx.x; i < 2 * groups; i += blockDim.x) {
+            vv_copy_async<16>(q + r * to.q_pitch + 16 * i, mine + 16 * i);
+        }
+        for (unsigned i = threadIdx.x; i < scales; i += blockDim.x) {
+            vv_copy_async<4>(scale + (r * to.scales + i) * 4, scales_mine + i);
+        }
+        for (unsigned i = threadIdx.x; i < groups; i += blockDim.x) {
+            vv_copy_async<4>(sum + (r * to.groups + i) * 4, sums_mine + 2 * i);
+        }
+    }
+    vv_copy_commit();
+    return to;
+}
+
+/* ---- where a segment's weights are ---- */
+
+/*
+ * Segments a block has, or 1; PART: which of them a segment is, known when it is compiled, so that
+ * all shifts are. A segment that its row ends within is not WHOLE: only those of block formats.
+ */
 template <int TYPE>
-static __device__ __forceinline__ int2 dots_of(const vv_group &g, const activations &a) {
-    constexpr int bias = vv_codes::of<TYPE>::BIAS;
-    int2 dot = make_int2(bias ? -bias * a.sum[0] : 0, bias ? -bias * a.sum[1] : 0);
-    VV_UNROLL
-    for (int i = 0; i < 4; i++) {
-        dot.x = __dp4a(g.w[i], a.q[i], dot.x);
-        dot.y = __dp4a(g.w[4 + i], a.q[4 + i], dot.y);
+constexpr unsigned parts_of =
+    vv_codes::of<TYPE>::VALUES > 128 ? vv_codes::of<TYPE>::VALUES / 128 : 1;
+
+/* Group b of a segment whose first block's codes and header are at q and h. */
+template <int TYPE, unsigned PART> struct group_of_segment {
+    static constexpr unsigned GROUPS = vv_codes::of<TYPE>::VALUES / 32;
+    const uint8_t *q, *h;
+    int k;
+    VV_DEVICE group_of_segment(const uint8_t *codes, const uint8_t *heads, unsigned b)
+        : q(codes + b / GROUPS * vv_split<TYPE>::CODES),
+          h(heads + b / GROUPS * vv_split<TYPE>::HEADER), k((int)(4 * PART + b) % (int)GROUPS) {
     }
-    return dot;
+};
+
+/* From the span's first block to that of a segment. */
+template <int TYPE> static __device__ __forceinline__ unsigned codes_before(unsigned segment) {
+    constexpr unsigned values = vv_codes::of<TYPE>::VALUES;
+    return parts_of<TYPE> > 1 ? segment / parts_of<TYPE> * vv_split<TYPE>::CODES
+                              : segment * (128 / values * vv_split<TYPE>::CODES);
+}
+template <int TYPE> static __device__ __forceinline__ unsigned heads_before(unsigned segment) {
+    constexpr unsigned values = vv_codes::of<TYPE>::VALUES;
+    return parts_of<TYPE> > 1 ? segment / parts_of<TYPE> * vv_split<TYPE>::HEADER
+                              : segment * (128 / values * vv_split<TYPE>::HEADER);
 }
 
-/* The integers of a segment of a super-block format. */
+/* The links of the chain that a group of a block format adds to s; dots: of its halves, or of all
+ * of it in x. */
+template <int TYPE>
+static __device__ __forceinline__ float add_block(const vv_group &g, int2 dot, short2 sum,
+                                                  float scale, float s) {
+    using f = vv_codes::of<TYPE>;
+    s = fmaf(g.d * scale, (float)dot.x, s);
+    return f::TWO_STEPS ? fmaf(g.second * scale, (float)dot.y, s)
+           : f::OFFSET  ? fmaf(g.second * scale, (float)(sum.x + sum.y), s)
+                        : s;
+}
+
+/* The integers of a segment of a super-block format, and what a group adds to them. */
 struct super_sums {
     int i, j;
 };
-
-/* What a group adds to them. */
 template <int TYPE>
-static __device__ __forceinline__ void add_super(const vv_group &g, const activations &a,
+static __device__ __forceinline__ void add_super(const vv_group &g, int2 dot, short2 sum,
                                                  super_sums &to) {
     using f = vv_codes::of<TYPE>;
-    int2 dot = dots_of<TYPE>(g, a);
-    to.i += f::SUB16 ? g.scale[0] * dot.x + g.scale[1] * dot.y : g.scale[0] * (dot.x + dot.y);
+    to.i += f::SUB16 ? g.scale[0] * dot.x + g.scale[1] * dot.y : g.scale[0] * dot.x;
     if (f::OFFSET) {
-        to.j += g.min[0] * a.sum[0] + g.min[1] * a.sum[1];
+        to.j += f::SUB16 ? g.min[0] * sum.x + g.min[1] * sum.y : g.min[0] * (sum.x + sum.y);
     }
 }
-
-/* A group's links of the chain of a block format. */
 template <int TYPE>
-static __device__ __forceinline__ float add_block(const vv_group &g, const activations &a,
-                                                  float scale, float s) {
-    using f = vv_codes::of<TYPE>;
-    int2 dot = dots_of<TYPE>(g, a);
-    float p = g.d * scale;
-    if (f::TWO_STEPS) {
-        s = fmaf(p, (float)dot.x, s);
-        return fmaf(g.second * scale, (float)dot.y, s);
-    }
-    s = fmaf(p, (float)(dot.x + dot.y), s);
-    return f::OFFSET ? fmaf(g.second * scale, (float)(a.sum[0] + a.sum[1]), s) : s;
+static __device__ __forceinline__ float end_super(float d, float second, float scale,
+                                                  const super_sums &whole) {
+    float s = (d * scale) * (float)whole.i;
+    return vv_codes::of<TYPE>::OFFSET ? fmaf(-(second * scale), (float)whole.j, s) : s;
 }
 
-/* A segment of a weight row and all rows in hand. WHOLE: no row ends within a segment; then nothing
- * hangs on conditions, and all that is fetched is fetched at once. */
-template <int TYPE, bool WHOLE, unsigned R>
-static __device__ __forceinline__ void
-multiply_segment(const uint8_t *weights, unsigned segment, const vv_planes &x,
-                 const rows_in_hand<R> &rows, float (&s)[R]) {
+template <int TYPE>
+constexpr bool takes_sums = vv_codes::of<TYPE>::BIAS != 0 || vv_codes::of<TYPE>::OFFSET;
+/* Halves have scales of their own. */
+template <int TYPE>
+constexpr bool by_halves = vv_codes::of<TYPE>::SUB16 || vv_codes::of<TYPE>::TWO_STEPS;
+
+/* What a bias makes too large in both halves' products. */
+template <int TYPE> static __device__ __forceinline__ int2 start_of_dots(short2 sum) {
+    constexpr int bias = vv_codes::of<TYPE>::BIAS;
+    return by_halves<TYPE> ? make_int2(-bias * sum.x, -bias * sum.y)
+                           : make_int2(-bias * (sum.x + sum.y), 0);
+}
+
+/* ---- one row: a thread a segment ---- */
+
+template <int TYPE, unsigned PART, bool WHOLE>
+static __device__ __forceinline__ float one_segment(const uint8_t *codes, const uint8_t *heads,
+                                                    const near_rows &x, unsigned segment,
+                                                    unsigned groups) {
     using f = vv_codes::of<TYPE>;
-    constexpr bool sums = f::BIAS != 0 || f::OFFSET;
-    unsigned width = (unsigned)x.width, groups = width / 32;
-    super_sums whole[R] = {};
-    float d = 0.0f, second = 0.0f;
+    const int4 *q = reinterpret_cast<const int4 *>(x.q + 128 * segment);
+    const short2 *sums = reinterpret_cast<const short2 *>(x.sum + 4 * segment);
+    super_sums whole = {};
+    float s = 0.0f, d = 0.0f, second = 0.0f;
     VV_UNROLL
     for (unsigned b = 0; b < 4; b++) {
-        unsigned k = 4 * segment + b;
-        if (!WHOLE && k >= groups) {
+        if (!WHOLE && 4 * segment + b >= groups) {
             break;
         }
+        group_of_segment<TYPE, PART> at(codes, heads, b);
         vv_group g;
-        vv_unpack_group<TYPE>(weights, width, k, g);
-        d = g.d;
-        second = g.second;
+        f::unpack(at.q, at.h, at.k, g);
+        int4 low = q[2 * b], high = q[2 * b + 1];
+        int x_words[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+        short2 sum = takes_sums<TYPE> ? sums[b] : short2{};
+        int2 dot = start_of_dots<TYPE>(sum);
         VV_UNROLL
-        for (unsigned r = 0; r < R; r++) {
-            if (R > 1 && r >= rows.count) {
-                break;
-            }
-            activations a;
-            load<f::SUPER, sums>(x, rows.x(r), k, a);
-            if (f::SUPER) {
-                add_super<TYPE>(g, a, whole[r]);
-            } else {
-                float scale = x.fine_scale[(size_t)rows.x(r) * groups + k];
-                s[r] = add_block<TYPE>(g, a, scale, s[r]);
-            }
+        for (int i = 0; i < 4; i++) {
+            dot.x = __dp4a(g.w[i], x_words[i], dot.x);
+            int &other = by_halves<TYPE> ? dot.y : dot.x;
+            other = __dp4a(g.w[4 + i], x_words[4 + i], other);
+        }
+        if (f::SUPER) {
+            add_super<TYPE>(g, dot, sum, whole);
+            d = g.d;
+            second = g.second;
+        } else {
+            s = add_block<TYPE>(g, dot, sum, x.scale[4 * segment + b], s);
         }
     }
-    VV_UNROLL
-    for (unsigned r = 0; r < R && f::SUPER; r++) {
-        float scale = x.coarse_scale[(size_t)rows.x(r) * ((width + 127) / 128) + segment];
-        s[r] = (d * scale) * (float)whole[r].i;
-        s[r] = f::OFFSET ? fmaf(-(second * scale), (float)whole[r].j, s[r]) : s[r];
-    }
+    return f::SUPER ? end_super<TYPE>(d, second, x.scale[segment], whole) : s;
 }
 
-/* All segments of the block's slots, whose weights are held. `sum` [slots][R][stride]. */
-template <int TYPE, bool WHOLE, unsigned R>
-static __device__ __forceinline__ void multiply_held(const vv_product_job &job, const place &at,
-                                                     const rows_in_hand<R> &rows,
-                                                     const uint8_t *held, float *sum) {
-    for (unsigned t = threadIdx.x; t < at.segments << at.shift; t += blockDim.x) {
-        unsigned slot = t & ((1u << at.shift) - 1), segment = t >> at.shift;
+/*
+ * Of `tile` rows, the r-th. Neighbouring threads take the same segment of neighbouring weight rows,
+ * whose weights lie in different banks; blocks' first segments come before their second ones, so
+ * that warps seldom have both.
+ */
+template <int TYPE, bool WHOLE>
+static __device__ __forceinline__ void one_row(const place &at, const span &part,
+                                               const near_rows &all, unsigned r, unsigned tile,
+                                               const uint8_t *held, const sums_of_block &to) {
+    constexpr unsigned parts = parts_of<TYPE>;
+    unsigned firsts = (part.segments + parts - 1) / parts;
+    near_rows x = all;
+    x.q += r * x.q_pitch;
+    x.scale += r * x.scales;
+    x.sum += r * x.groups;
+    VV_UNROLL_BY(1)
+    for (unsigned t = threadIdx.x; t < part.segments << at.shift; t += blockDim.x) {
+        unsigned slot = t & ((1u << at.shift) - 1), i = t >> at.shift;
+        bool second = parts > 1 && i >= firsts;
+        unsigned segment = second ? 2 * (i - firsts) + 1 : parts * i;
         if (slot >= at.used) {
             continue;
         }
-        float s[R] = {};
-        multiply_segment<TYPE, WHOLE>(held_row(at, held, slot), segment, job.x, rows, s);
+        const uint8_t *row = held + slot * at.pitch;
+        const uint8_t *codes = row + part.codes_at + codes_before<TYPE>(segment);
+        const uint8_t *heads = row + part.heads_at + heads_before<TYPE>(segment);
+        float s;
+        if (second) {
+            s = one_segment<TYPE, parts - 1, WHOLE>(codes, heads, x, segment, part.groups);
+        } else {
+            s = one_segment<TYPE, 0, WHOLE>(codes, heads, x, segment, part.groups);
+        }
+        to.store((slot * tile + r) * at.stride + part.first + segment, s);
+    }
+}
+
+/* ---- several rows: a warp a tile's segment ---- */
+
+/* s[r][c] of the lane's weight rows and columns. */
+template <int TYPE, unsigned PART, bool WHOLE>
+static __device__ __forceinline__ void
+tile_segment(const uint8_t *const (&codes)[2], const uint8_t *const (&heads)[2], const near_rows &x,
+             unsigned segment, unsigned groups, unsigned fragment, const unsigned (&column)[2],
+             float (&s)[2][2]) {
+    using f = vv_codes::of<TYPE>;
+    unsigned t = threadIdx.x % 4;
+    const uint8_t *q = x.q + fragment * x.q_pitch + 128 * segment + 4 * t;
+    super_sums whole[2][2] = {};
+    float d[2], second[2];
+    VV_UNROLL
+    for (unsigned b = 0; b < 4; b++) {
+        if (!WHOLE && 4 * segment + b >= groups) {
+            break;
+        }
+        vv_group g[2];
+        unsigned a[4];
         VV_UNROLL
-        for (unsigned r = 0; r < R; r++) {
-            sum[(slot * R + r) * at.stride + segment] = s[r];
+        for (unsigned r = 0; r < 2; r++) {
+            group_of_segment<TYPE, PART> at(codes[r], heads[r], b);
+            f::unpack(at.q, at.h, at.k, g[r]); /* for its scales: the words aren't used */
+            vv_codes::piece<TYPE>::get(at.q, at.h, at.k, (int)t, a[r], a[2 + r]);
+            d[r] = g[r].d;
+            second[r] = g[r].second;
+        }
+        const unsigned words[2] = {vv_codes::word_at(q + 32 * b, 0),
+                                   vv_codes::word_at(q + 32 * b + 16, 0)};
+        short2 sum[2] = {};
+        int low[4], high[4];
+        VV_UNROLL
+        for (unsigned c = 0; c < 2; c++) {
+            if (takes_sums<TYPE>) {
+                const uint32_t *mine = x.sum + column[c] * x.groups + 4 * segment + b;
+                sum[c] = *reinterpret_cast<const short2 *>(mine);
+            }
+            int2 start = start_of_dots<TYPE>(sum[c]);
+            low[c] = low[2 + c] = start.x;
+            high[c] = high[2 + c] = start.y;
+        }
+        if (by_halves<TYPE>) {
+            const unsigned a0[2] = {a[0], a[1]}, a1[2] = {a[2], a[3]};
+            const unsigned b0[1] = {words[0]}, b1[1] = {words[1]};
+            vv_mma_m16n8k16_s8(low, a0, b0);
+            vv_mma_m16n8k16_s8(high, a1, b1);
+        } else {
+            vv_mma_m16n8k32_s8(low, a, words);
+        }
+        VV_UNROLL
+        for (unsigned i = 0; i < 4; i++) {
+            unsigned r = i / 2, c = i % 2;
+            int2 dot = make_int2(low[i], high[i]);
+            if (f::SUPER) {
+                add_super<TYPE>(g[r], dot, sum[c], whole[r][c]);
+            } else {
+                float scale = x.scale[column[c] * x.scales + 4 * segment + b];
+                s[r][c] = add_block<TYPE>(g[r], dot, sum[c], scale, s[r][c]);
+            }
+        }
+    }
+    VV_UNROLL
+    for (unsigned i = 0; i < 4 && f::SUPER; i++) {
+        float scale = x.scale[column[i % 2] * x.scales + segment];
+        s[i / 2][i % 2] = end_super<TYPE>(d[i / 2], second[i / 2], scale, whole[i / 2][i % 2]);
+    }
+}
+
+/* All segments of the span and the block's slots. */
+template <int TYPE, bool WHOLE>
+static __device__ __forceinline__ void eight_rows(const place &at, const span &part,
+                                                  const near_rows &x, unsigned count, unsigned tile,
+                                                  const uint8_t *held, const sums_of_block &to) {
+    constexpr unsigned parts = parts_of<TYPE>;
+    unsigned shift = at.shift > 4 ? at.shift - 4 : 0, warps = blockDim.x / 32; /* tiles */
+    unsigned g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    unsigned fragment = g < count ? g : count - 1, column[2];
+    VV_UNROLL
+    for (unsigned c = 0; c < 2; c++) { /* those that there aren't repeat the last, and are lost */
+        column[c] = 2 * t + c < count ? 2 * t + c : count - 1;
+    }
+    VV_UNROLL_BY(1)
+    for (unsigned task = threadIdx.x / 32; task < part.segments << shift; task += warps) {
+        unsigned segment = task >> shift, slot = (task & ((1u << shift) - 1)) * TILE + g;
+        const uint8_t *codes[2], *heads[2];
+        VV_UNROLL
+        for (unsigned r = 0; r < 2; r++) {
+            const uint8_t *row = held_row(at, held, slot + 8 * r);
+            codes[r] = row + part.codes_at + codes_before<TYPE>(segment);
+            heads[r] = row + part.heads_at + heads_before<TYPE>(segment);
+        }
+        float s[2][2] = {};
+        if (parts > 1 && segment % parts) {
+            tile_segment<TYPE, parts - 1, WHOLE>(codes, heads, x, segment, part.groups, fragment,
+                                                 column, s);
+        } else {
+            tile_segment<TYPE, 0, WHOLE>(codes, heads, x, segment, part.groups, fragment, column,
+                                         s);
+        }
+        VV_UNROLL
+        for (unsigned i = 0; i < 4; i++) {
+            unsigned mine = slot + 8 * (i / 2), c = 2 * t + i % 2;
+            if (mine < at.used && c < count) {
+                to.store((mine * tile + c) * at.stride + part.first + segment, s[i / 2][i % 2]);
+            }
         }
     }
 }
 
-template <int TYPE, unsigned R>
-static __device__ __forceinline__ void some_rows(const vv_product_job &job, const place &at,
-                                                 const rows_in_hand<R> &rows, const uint8_t *held,
-                                                 float *sum) {
-    if (vv_codes::of<TYPE>::SUPER || job.x.width % 128 == 0) {
-        multiply_held<TYPE, true>(job, at, rows, held, sum);
+/* Fewer rows than this are cheaper one by one. */
+constexpr unsigned TILED_ROWS_LEAST = 3;
+
+/* All segments of the span and the block's slots. */
+template <int TYPE, bool WHOLE, unsigned R>
+static __device__ __forceinline__ void
+multiply_part(const place &at, const span &part, const near_rows &x, const rows_in_hand<R> &rows,
+              const uint8_t *held, const sums_of_block &to) {
+    if (R == 1 || rows.count < TILED_ROWS_LEAST) {
+        VV_UNROLL_BY(1)
+        for (unsigned r = 0; r < rows.count; r++) {
+            one_row<TYPE, WHOLE>(at, part, x, r, rows.tile, held, to);
+        }
     } else {
-        multiply_held<TYPE, false>(job, at, rows, held, sum);
+        eight_rows<TYPE, WHOLE>(at, part, x, rows.count, rows.tile, held, to);
+    }
+}
+template <int TYPE, unsigned R>
+static __device__ __forceinline__ void
+multiply_span(const place &at, const span &part, const near_rows &x, const rows_in_hand<R> &rows,
+              const uint8_t *held, const sums_of_block &to) {
+    if (vv_codes::of<TYPE>::SUPER || part.groups % 4 == 0) {
+        multiply_part<TYPE, true>(at, part, x, rows, held, to);
+    } else {
+        multiply_part<TYPE, false>(at, part, x, rows, held, to);
     }
 }
 

@@ -174,9 +174,9 @@ int launch_sum(const void *args, const vv_launch *on) {
 template <vv_product_way WAY>
 bool fits_rows(size_t rows, const vv_planes &x, const vv_weight *weight, unsigned matrices) {
     size_t least = WAY == VV_ONE_BY_ONE ? 1 : 2;
-    size_t most = WAY == VV_ONE_BY_ONE || WAY == VV_BY_FOUR ? 8 : SIZE_MAX;
+    size_t most = WAY == VV_ONE_BY_ONE ? 8 : SIZE_MAX;
     return rows >= least && rows <= most && !x.float_only &&
-           vv_cuda_way_fits(WAY, x.width, weight->row_bytes, matrices);
+           vv_cuda_way_fits(WAY, weight->type, x.width, weight->row_bytes, matrices);
 }
 template <vv_product_way WAY> bool fits_up(const void *args) {
     auto a = static_cast<const struct vv_expert_up *>(args);
@@ -193,8 +193,8 @@ template <vv_product_way WAY> bool fits_down(const void *args) {
             &vv_layout_split, nullptr, launch_##operation<way>, nullptr                            \
     }
 #define VV_WAYS(operation)                                                                         \
-    VV_WAY(operation, "one", VV_ONE_BY_ONE), VV_WAY(operation, "four", VV_BY_FOUR),                \
-        VV_WAY(operation, "eight", VV_BY_EIGHT), VV_WAY(operation, "tile_64", VV_TILES_OF_64),     \
+    VV_WAY(operation, "one", VV_ONE_BY_ONE), VV_WAY(operation, "eight", VV_BY_EIGHT),              \
+        VV_WAY(operation, "tile_64", VV_TILES_OF_64),                                              \
         VV_WAY(operation, "tile_128", VV_TILES_OF_128)
 
 const vv_variant up_variants[] = {

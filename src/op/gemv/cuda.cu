@@ -32,6 +32,27 @@ template <vv_product_way WAY> int launch(const void *args, const vv_launch *on) 
     return vv_cuda_products(&job, on);
 }
 
+/* Whether they are planes of the same rows, some of which only one of them needs: `x` becomes what
+ * serves both. */
+bool join(vv_planes *x, const vv_planes *other) {
+    vv_planes both = *x;
+    bool same = x->x == other->x && x->width == other->width && x->float_only == other->float_only;
+    auto take = [&](auto *&one, auto *of_other) {
+        same = same && (!one || !of_other || one == of_other);
+        one = one ? one : of_other;
+    };
+    take(both.coarse_q, other->coarse_q);
+    take(both.coarse_scale, other->coarse_scale);
+    take(both.coarse_sum16, other->coarse_sum16);
+    take(both.fine_q, other->fine_q);
+    take(both.fine_scale, other->fine_scale);
+    take(both.fine_sum16, other->fine_sum16);
+    if (same) {
+        *x = both;
+    }
+    return same;
+}
+
 /* Those of the same activations are multiplied together. */
 int launch_all(const vv_launched_step *steps, size_t count, const vv_launch *on) {
     bool done[VV_TOGETHER_MAX] = {};
@@ -44,8 +65,8 @@ int launch_all(const vv_launched_step *steps, size_t count, const vv_launch *on)
         vv_product_job job = job_of(a, VV_BY_RULE);
         for (size_t j = i; j < count; j++) {
             auto other = static_cast<const struct vv_gemv *>(steps[j].args);
-            if (!done[j] && memcmp(&other->x, &a->x, sizeof a->x) == 0 &&
-                vv_rows(other->rows) == job.rows && job.parts < VV_PARTS_MAX) {
+            if (!done[j] && vv_rows(other->rows) == job.rows && job.parts < VV_PARTS_MAX &&
+                join(&job.x, &other->x)) {
                 add(&job, other, steps[j].step);
                 done[j] = true;
             }
@@ -63,12 +84,8 @@ template <vv_product_way WAY> bool fits(const void *args) {
     case VV_ONE_BY_ONE:
         most = 8;
         break;
-    case VV_BY_FOUR:
-        least = 2;
-        most = 8;
-        break;
     case VV_BY_EIGHT:
-        least = 4;
+        least = 2;
         most = 64;
         break;
     case VV_TILES_OF_64:
@@ -82,7 +99,7 @@ template <vv_product_way WAY> bool fits(const void *args) {
         return false; /* floats have one tile */
     }
     return rows >= least && rows <= most && !a->x.float_only &&
-           vv_cuda_way_fits(WAY, a->x.width, a->weight->row_bytes, 1);
+           vv_cuda_way_fits(WAY, a->weight->type, a->x.width, a->weight->row_bytes, 1);
 }
 
 #define VV_GEMV(name, way)                                                                         \
@@ -90,7 +107,6 @@ template <vv_product_way WAY> bool fits(const void *args) {
 
 const vv_variant variants[] = {
     VV_GEMV("gemv/cuda_one", VV_ONE_BY_ONE),
-    VV_GEMV("gemv/cuda_four", VV_BY_FOUR),
     VV_GEMV("gemv/cuda_eight", VV_BY_EIGHT),
     VV_GEMV("gemv/cuda_tile_64", VV_TILES_OF_64),
     VV_GEMV("gemv/cuda_tile_128", VV_TILES_OF_128),

@@ -1,7 +1,0 @@
-/* Up to four rows of activations. */
-#include "op/cuda/products.cuh"
-
-int vv_products::start_four(const vv_product_job &job, const grid_of_job &grid, dim3 blocks,
-                            unsigned threads, size_t shared, void *stream) {
-    return vv_start_early(rows_kernel<FOUR>, blocks, threads, shared, stream, job, grid);
-}
