@@ -16,7 +16,8 @@ static int start_plain(const vv_product_job &job, const grid_of_job &grid, dim3 
     return vv_start_early(plain, blocks, THREADS, sizeof(plain_memory), stream, job, grid);
 }
 
-static const kernels float_kernels = {start_plain, start_plain, nullptr, sizeof(plain_memory)};
+static const kernels float_kernels = {start_plain, start_plain, nullptr, sizeof(plain_memory),
+                                      nullptr,     nullptr,     0};
 
 static const kernels *kernels_of(int type) {
     const kernels *k = super_kernels(type);
@@ -28,13 +29,14 @@ static const kernels *kernels_of(int type) {
 /* ---- which kernel, and its blocks ---- */
 
 static bool by_tiles(vv_product_way way) {
-    return way == VV_TILES_OF_64 || way == VV_TILES_OF_128;
+    return way >= VV_TILES_OF_64;
 }
 
 struct plan {
     vv_product_way how;
     bool decoded;
-    unsigned rows; /* of activations that a block takes together */
+    unsigned rows;  /* of activations that a block takes together */
+    unsigned slots; /* weight rows of a block of tiles */
     grid_of_job grid;
     unsigned blocks, threads, threads_most;
     size_t sums; /* bytes */
@@ -91,7 +93,7 @@ static unsigned threads_for(unsigned tasks, unsigned most) {
 static void plan_part(const vv_product_job &job, unsigned i, const vv_launch *on, plan &to) {
     const vv_product_part &p = job.part[i];
     bool floats = vv_is_float_type(p.type);
-    unsigned shift = 0, slots = floats ? PLAIN : to.rows; /* tiles: as many as rows */
+    unsigned shift = 0, slots = to.slots;
     if (!by_tiles(to.how)) {
         unsigned segments = segments_of(job), lanes = floats ? VV_LANES : 1;
         shift = slots_shift(job, p, to.rows, on);
@@ -162,8 +164,12 @@ static unsigned rows_of_block(const vv_product_job &job, const plan &to, const v
 static start *kernel_of(const vv_product_job &job, plan &to) {
     const kernels *k = kernels_of(job.part[0].type);
     bool floats = k == &float_kernels;
-    if (to.how == VV_TILES_OF_128 && k->many_bytes > shared_most()) {
+    bool strips = to.how == VV_STRIPS_OF_16 || to.how == VV_STRIPS_OF_64;
+    if ((to.how == VV_TILES_OF_128 && k->many_bytes > shared_most()) || (strips && !k->strip_few)) {
         to.how = VV_TILES_OF_64;
+    }
+    if (to.how == VV_STRIPS_OF_64 && k->strip_bytes > shared_most()) {
+        to.how = VV_STRIPS_OF_16;
     }
     switch (to.how) {
     case VV_BY_FOUR:
@@ -175,11 +181,19 @@ static start *kernel_of(const vv_product_job &job, plan &to) {
         to.threads_most = rows_threads<EIGHT>;
         return start_eight;
     case VV_TILES_OF_64:
-        to.rows = floats ? PLAIN : tile_of_64::TN;
+        to.rows = to.slots = floats ? PLAIN : tile_of_64::TN;
         return k->tile_few;
     case VV_TILES_OF_128:
-        to.rows = floats ? PLAIN : tile_of_128::TN;
+        to.rows = to.slots = floats ? PLAIN : tile_of_128::TN;
         return k->tile_many;
+    case VV_STRIPS_OF_16:
+        to.rows = strip_of_16::TN;
+        to.slots = strip_of_16::TM;
+        return k->strip_few;
+    case VV_STRIPS_OF_64:
+        to.rows = strip_of_64::TN;
+        to.slots = strip_of_64::TM;
+        return k->strip_many;
     default:
         to.rows = 1;
         to.threads_most = to.decoded ? THREADS : rows_threads<1>;

@@ -21,7 +21,9 @@ enum vv_product_way {
     VV_BY_FOUR,
     VV_BY_EIGHT,
     VV_TILES_OF_64,
-    VV_TILES_OF_128
+    VV_TILES_OF_128,
+    VV_STRIPS_OF_16,
+    VV_STRIPS_OF_64
 };
 
 /* Formats whose rows are floats. */
