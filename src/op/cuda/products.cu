@@ -119,6 +119,17 @@ static bool fits(const vv_product_job &job, vv_product_way way) {
     return all;
 }
 
+/* Wide strips where they leave no processor idle; but where rows are short, much of the work is
+ * the end, which wants many warps. */
+static vv_product_way strips_of(const vv_product_job &job, size_t meet, const vv_launch *on) {
+    constexpr size_t few = strip_of_16::TN, short_segments = 4;
+    size_t blocks = all_slots(job, job.part[0]) / strip_of_64::TM *
+                    (job.active ? 1 : vv_blocks(meet, strip_of_64::TN));
+    bool wide = meet > few && blocks >= on->processors &&
+                (segments_of(job) > short_segments || job.part[0].matrices == 1);
+    return wide ? VV_STRIPS_OF_64 : VV_STRIPS_OF_16;
+}
+
 /*
  * By the rows that each weight meets, about, as far as the host can know. Measured on an H200
  * (docs/measurements/2026-11-30-cuda-chain.md). Experts of few rows have mostly one each.
@@ -133,13 +144,17 @@ static vv_product_way rule(const vv_product_job &job, const vv_launch *on) {
     if ((rows <= FOUR || (job.active && rows <= EIGHT)) && fits(job, VV_BY_FOUR)) {
         return VV_BY_FOUR;
     }
-    bool few_floats =
-        vv_is_float_type(p.type) && rows <= 2 * PLAIN && all_slots(job, p) < 2 * PLAIN;
+    size_t slots = all_slots(job, p);
+    bool few_floats = vv_is_float_type(p.type) &&
+                      vv_blocks(slots, PLAIN) * vv_blocks(rows, PLAIN) < on->processors / 2;
     if ((rows <= EIGHT || few_floats) && fits(job, VV_BY_EIGHT)) {
         return VV_BY_EIGHT;
     }
+    if (kernels_of(p.type)->strip_few) {
+        return strips_of(job, meet, on);
+    }
     constexpr size_t large = tile_of_128::TM;
-    size_t blocks = all_slots(job, p) / large * (job.active ? 1 : meet / large);
+    size_t blocks = slots / large * (job.active ? 1 : meet / large);
     return meet >= large && blocks >= on->processors / 2 ? VV_TILES_OF_128 : VV_TILES_OF_64;
 }
 
@@ -244,7 +259,8 @@ int vv_cuda_products(const struct vv_product_job *given, const struct vv_launch 
     job.used = job.used ? job.used : 1;
     job.status = on->status;
     vv_product_way how = job.way == VV_BY_RULE ? rule(job, on) : job.way;
-    if (!job.x.float_only && !by_tiles(how)) {
+    bool few = job.parts == 1 || job.rows <= EIGHT; /* so that all parts go the first one's way */
+    if (!job.x.float_only && !by_tiles(how) && (few || job.way != VV_BY_RULE)) {
         return run(job, how, false, on);
     }
     int code = VV_OK;

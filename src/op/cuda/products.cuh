@@ -15,8 +15,8 @@ constexpr unsigned FOUR = 4, EIGHT = 8;
 using tile_of_64 = tile_shape<64, 64, 1, 8>;
 using tile_of_128 = tile_shape<128, 128, 4, 4>;
 /* Strips of 16 weight rows by 16 rows of activations, and of 32 by 64. */
-using strip_of_16 = strip_shape<1, 2, 4, 5>;
-using strip_of_64 = strip_shape<2, 8, 3, 2>;
+using strip_of_16 = strip_shape<1, 2, 2, 5>;
+using strip_of_64 = strip_shape<2, 8, 1, 2>;
 
 /* Starts a kernel. */
 typedef int start(const vv_product_job &job, const grid_of_job &grid, dim3 blocks, unsigned threads,
@@ -116,7 +116,7 @@ __global__ void __launch_bounds__(SHAPE::THREADS, SHAPE::BLOCKS)
 
 struct kernels {
     start *tile_few, *tile_many, *decoded;
-    size_t many_bytes; /* of shared memory that tile_many takes */
+    size_t many_bytes;             /* of shared memory that tile_many takes */
     start *strip_few, *strip_many; /* or nullptr */
     size_t strip_bytes;            /* of shared memory that strip_many takes */
 };

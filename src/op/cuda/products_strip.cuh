@@ -3,9 +3,9 @@
  * WM · 16 weight rows by all TN rows of activations. A block's warps share the activations and
  * nothing else.
  *
- * Bytes come as they lie, STAGES segments of them on their way or in use, and one barrier a segment
- * says that the oldest are there and that the place of those before them is free. A tile of 16 by 8
- * products takes the whole segment at once, so that only its sum of segments stays in registers.
+ * Bytes come as they lie, a stage of one or two segments together, and one barrier a stage says
+ * that the oldest is there and that the place of the one before it is free. A tile of 16 by 8
+ * products takes a whole segment at once, so that only its sum of segments stays in registers.
  */
 #pragma once
 #include "op/cuda/products_lane.cuh"
@@ -13,27 +13,41 @@
 
 namespace vv_products {
 
-template <unsigned WM_, unsigned NT_, unsigned STAGES_, unsigned BLOCKS_> struct strip_shape {
-    static constexpr unsigned WM = WM_, NT = NT_, STAGES = STAGES_, BLOCKS = BLOCKS_;
+template <unsigned WM_, unsigned NT_, unsigned SPAN_, unsigned BLOCKS_> struct strip_shape {
+    static constexpr unsigned WM = WM_, NT = NT_, BLOCKS = BLOCKS_; /* of a processor, at least */
+    static constexpr unsigned SPAN = SPAN_; /* segments of a stage, at least */
     static constexpr unsigned WARPS = 4, THREADS = 32 * WARPS;
     static constexpr unsigned TM = WARPS * WM * UNIT_ROWS, TN = NT * UNIT_COLUMNS;
     static_assert(TN <= THREADS / 2, "a thread has a row's scales or its sums");
 };
 
+/* From one row to the next, odd in units of 16: neighbours lie in different banks. */
+static constexpr unsigned strip_pitch(unsigned bytes) {
+    return ((bytes + 15) / 16 | 1) * 16;
+}
+
 template <int TYPE, class SHAPE> struct strip_memory {
     using f = vv_codes::of<TYPE>;
-    using raw = raw_form<TYPE>;
-    /* Chunks of weights: as many as the segments in flight are of. */
-    static constexpr unsigned CHUNKS = raw::PARTS == 1 ? SHAPE::STAGES : SHAPE::STAGES / 2 + 1;
-    struct staged {
-        uint8_t x[SHAPE::STAGES][SHAPE::TN][CODE_STRIDE];
-        uint4 sum16[SHAPE::STAGES][f::OFFSET ? SHAPE::TN : 1];
-        float scale[SHAPE::STAGES][SHAPE::TN][f::SUPER ? 1 : 4];
-        uint8_t codes[CHUNKS][SHAPE::TM][raw::CODE_STRIDE];
-        uint8_t heads[CHUNKS][SHAPE::TM][raw::HEAD_STRIDE];
+    static constexpr unsigned PARTS = raw_form<TYPE>::PARTS;
+    static constexpr unsigned SPAN = PARTS > SHAPE::SPAN ? PARTS : SHAPE::SPAN;
+    static constexpr unsigned BLOCKS = 128 * SPAN / f::VALUES; /* of weights, of a stage */
+    static constexpr unsigned STAGES = SHAPE::WM > 1 && SPAN > 1 ? 2 : 3;
+    static constexpr unsigned CODES = vv_split<TYPE>::CODES * BLOCKS;
+    static constexpr unsigned HEADS = vv_split<TYPE>::HEADER * BLOCKS;
+    static constexpr unsigned HEAD_BYTES = HEADS % 4 ? HEADS + 2 : HEADS; /* from a word on */
+    static constexpr unsigned HEAD_PITCH = HEADS > 16 && HEADS % 16 == 0 ? strip_pitch(HEADS)
+                                                                         : HEAD_BYTES;
+    static constexpr unsigned SCALES = (f::SUPER ? 1 : 4) * SPAN, SUMS = f::OFFSET ? SPAN : 0;
+    static constexpr unsigned X_PITCH = strip_pitch(128 * SPAN);
+    struct stage {
+        uint8_t x[SHAPE::TN][X_PITCH];
+        uint4 sum16[f::OFFSET ? SPAN : 1][f::OFFSET ? SHAPE::TN : 1];
+        float scale[SPAN][SHAPE::TN][f::SUPER ? 1 : 4];
+        uint8_t codes[SHAPE::TM][strip_pitch(CODES)];
+        alignas(16) uint8_t heads[SHAPE::TM][HEAD_PITCH];
     };
     union {
-        staged s;
+        stage stages[STAGES];
         float total[SHAPE::TN * (SHAPE::TM + 1)];
     };
     const uint8_t *row[SHAPE::TM];
@@ -44,8 +58,11 @@ template <int TYPE, class SHAPE> struct strip_memory {
 
 template <int TYPE, class SHAPE> struct strip_copies {
     using f = vv_codes::of<TYPE>;
-    using raw = raw_form<TYPE>;
     using memory_type = strip_memory<TYPE, SHAPE>;
+    using stage_type = typename memory_type::stage;
+    static constexpr unsigned SPAN = memory_type::SPAN;
+    /* Whether a row can end within a stage. */
+    static constexpr bool RAGGED = f::VALUES < 128 * SPAN;
     memory_type &memory;
     unsigned width, count;
     const float *beside; /* the row whose scales or sums this thread copies */
@@ -62,7 +79,7 @@ template <int TYPE, class SHAPE> struct strip_copies {
             memory.x[r] = (f::SUPER ? x.coarse_q : x.fine_q) + (size_t)row * width;
         }
         const int16_t *sum16 = f::SUPER ? x.coarse_sum16 : x.fine_sum16;
-        beside = sums() ? reinterpret_cast<const float *>(sum16) + (size_t)row * (width / 32)
+        beside = sums()     ? reinterpret_cast<const float *>(sum16) + (size_t)row * (width / 32)
                  : f::SUPER ? x.coarse_scale + (size_t)row * ((width + 127) / 128)
                             : x.fine_scale + (size_t)row * (width / 32);
     }
@@ -75,68 +92,78 @@ template <int TYPE, class SHAPE> struct strip_copies {
     static VV_DEVICE void copy(ROW const *from, unsigned count, unsigned first, unsigned end,
                                uint8_t *to, unsigned stride) {
         constexpr unsigned lanes = lanes_of<all>, step = SHAPE::THREADS / lanes;
+        constexpr unsigned turns = (ROWS + step - 1) / step;
+        constexpr bool PART = SHARED || ROWS % step;
         unsigned r = threadIdx.x / lanes, piece = threadIdx.x % lanes * bytes;
+        const uint8_t *row[turns]; /* all before any copy: a copy waits for what was loaded */
         VV_UNROLL
-        for (unsigned i = 0; i < (ROWS + step - 1) / step; i++, r += step) {
-            if (r >= count) {
+        for (unsigned i = 0; i < turns; i++) {
+            unsigned mine = r + i * step;
+            row[i] = reinterpret_cast<const uint8_t *>(from[!PART || mine < count ? mine : 0]);
+        }
+        VV_UNROLL
+        for (unsigned i = 0; i < turns; i++) {
+            if (PART && r + i * step >= count) {
                 break;
             }
-            const uint8_t *row = reinterpret_cast<const uint8_t *>(from[r]) + first;
             VV_UNROLL
             for (unsigned k = 0; k < all / lanes; k++) {
                 unsigned at = piece + k * lanes * bytes;
-                uint8_t *place = to + r * stride + at;
-                if (!raw::RAGGED || first + at + bytes <= end) {
-                    vv_copy_async<bytes, SHARED>(place, row + at);
-                } else {
-                    unsigned left = first + at < end ? end - first - at : 0;
-                    vv_copy_async<bytes, SHARED>(place, left ? row + at : row - first, (int)left);
-                }
+                unsigned left = !RAGGED ? bytes : first + at < end ? end - first - at : 0;
+                unsigned real = left < bytes ? left : bytes;
+                vv_copy_async<bytes, SHARED>(to + (r + i * step) * stride + at,
+                                             row[i] + (real ? first + at : 0), (int)real);
             }
         }
     }
-    /* The bytes of the chunk that begins with a segment, if one does. */
-    VV_DEVICE void weights(unsigned segment) const {
-        constexpr int code_bytes = raw::CODE_COPY, head_bytes = raw::HEAD_COPY;
-        unsigned chunk = segment / raw::PARTS, slot = chunk % memory_type::CHUNKS;
+    VV_DEVICE void weights(unsigned n, stage_type &to) const {
+        constexpr unsigned CODES = memory_type::CODES, HEAD_BYTES = memory_type::HEAD_BYTES;
+        constexpr int code_bytes = CODES % 16 ? 8 : 16;
+        constexpr int head_bytes = HEAD_BYTES % 16 == 0 ? 16 : HEAD_BYTES % 8 == 0 ? 8 : 4;
         unsigned blocks = width / f::VALUES, heads = blocks * vv_split<TYPE>::CODES;
-        if (segment % raw::PARTS != 0) {
+        copy<code_bytes, CODES / code_bytes, SHAPE::TM, false>(
+            memory.row, SHAPE::TM, n * CODES, heads, to.codes[0], sizeof to.codes[0]);
+        copy<head_bytes, HEAD_BYTES / head_bytes, SHAPE::TM, false>(
+            memory.row, SHAPE::TM, heads + n * memory_type::HEADS / 4 * 4,
+            heads + blocks * vv_split<TYPE>::HEADER, to.heads[0], sizeof to.heads[0]);
+    }
+    /* Four words, of which the row has `all`. */
+    static VV_DEVICE void four(float *to, const float *from, unsigned first, unsigned all) {
+        if (all % 4 == 0) {
+            vv_copy_async<16>(to, from + (first < all ? first : 0), first < all ? 16 : 0);
             return;
         }
-        copy<code_bytes, raw::CODES / code_bytes, SHAPE::TM, false>(
-            memory.row, SHAPE::TM, chunk * raw::CODES, heads, memory.s.codes[slot][0],
-            raw::CODE_STRIDE);
-        copy<head_bytes, raw::HEAD_STRIDE / head_bytes, SHAPE::TM, false>(
-            memory.row, SHAPE::TM, heads + chunk * raw::HEADS / 4 * 4,
-            heads + blocks * vv_split<TYPE>::HEADER, memory.s.heads[slot][0], raw::HEAD_STRIDE);
+        for (unsigned i = first; i < first + 4; i++) {
+            vv_copy_async<4>(to + i - first, from + (i < all ? i : 0), i < all ? 4 : 0);
+        }
     }
     /* Other blocks read the same rows of activations: they go through the first cache. */
-    VV_DEVICE void activations(unsigned segment) const {
-        unsigned slot = segment % SHAPE::STAGES;
-        copy<16, 8, SHAPE::TN, true>(memory.x, count, 128 * segment, width, memory.s.x[slot][0],
-                                     CODE_STRIDE);
-        unsigned r = threadIdx.x % (SHAPE::THREADS / 2), k = 4 * segment, all = width / 32;
+    VV_DEVICE void activations(unsigned n, stage_type &to) const {
+        copy<16, 8 * SPAN, SHAPE::TN, true>(memory.x, count, 128 * SPAN * n, width, to.x[0],
+                                            sizeof to.x[0]);
+        unsigned r = threadIdx.x % (SHAPE::THREADS / 2);
         if (r >= count || (sums() && !f::OFFSET)) {
             return;
         }
-        if (f::SUPER && !sums()) {
-            vv_copy_async<4>(memory.s.scale[slot][r], beside + segment);
-            return;
-        }
-        float *to = sums() ? reinterpret_cast<float *>(memory.s.sum16[slot] + (f::OFFSET ? r : 0))
-                           : memory.s.scale[slot][r];
-        if (all % 4 == 0) {
-            vv_copy_async<16>(to, beside + k);
-            return;
-        }
-        for (unsigned i = 0; i < 4; i++) {
-            vv_copy_async<4>(to + i, beside + (k + i < all ? k + i : 0), k + i < all ? 4 : 0);
+        VV_UNROLL
+        for (unsigned i = 0; i < SPAN; i++) {
+            unsigned segment = SPAN * n + i;
+            if (!sums() && f::SUPER) {
+                vv_copy_async<4>(to.scale[i][r], beside + segment);
+            } else if (!sums()) {
+                four(to.scale[i][r], beside, 4 * segment, width / 32);
+            } else {
+                four(reinterpret_cast<float *>(to.sum16[f::OFFSET ? i : 0] + (f::OFFSET ? r : 0)),
+                     beside, 4 * segment, width / 32);
+            }
         }
     }
-    VV_DEVICE void ask(unsigned segment, unsigned segments) const {
-        if (segment < segments) {
-            activations(segment);
-            weights(segment);
+    /* Stage n, if there is one. */
+    VV_DEVICE void ask(unsigned n, unsigned segments) const {
+        if (n * SPAN < segments) {
+            stage_type &to = memory.stages[n % memory_type::STAGES];
+            activations(n, to);
+            weights(n, to);
         }
         vv_copy_commit();
     }
@@ -163,12 +190,13 @@ template <int TYPE> struct strip_columns {
     uint4 sums[2]; /* of a block format with an offset */
     unsigned halves;
 
-    VV_DEVICE strip_columns(const uint8_t *x, const float *scales, const uint4 *sum16) {
+    VV_DEVICE strip_columns(const uint8_t *x, unsigned pitch, const float *scales,
+                            const uint4 *sum16) {
         using f = vv_codes::of<TYPE>;
         unsigned lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, to[4];
         VV_UNROLL
         for (unsigned i = 0; i < 2; i++) {
-            vv_load_matrix(to, x + lane % 8 * CODE_STRIDE + 16 * (lane / 8) + 64 * i);
+            vv_load_matrix(to, x + lane % 8 * pitch + 16 * (lane / 8) + 64 * i);
             b[2 * i][0] = to[0], b[2 * i][1] = to[1];
             b[2 * i + 1][0] = to[2], b[2 * i + 1][1] = to[3];
         }
@@ -196,9 +224,8 @@ template <int TYPE> struct strip_columns {
 };
 
 template <int TYPE>
-static __device__ __forceinline__ void strip_blocks(const strip_rows<TYPE> &a,
-                                                    const strip_columns<TYPE> &b,
-                                                    float (&total)[4]) {
+static __device__ __forceinline__ void
+strip_blocks(const strip_rows<TYPE> &a, const strip_columns<TYPE> &b, float (&total)[4]) {
     using f = vv_codes::of<TYPE>;
     int dot[4][4];
     VV_UNROLL
@@ -230,10 +257,14 @@ static __device__ __forceinline__ void strip_blocks(const strip_rows<TYPE> &a,
     }
 }
 
+static __device__ __forceinline__ int byte_of(uint32_t bytes, unsigned i) {
+    return (int)__byte_perm(bytes, 0, 0x4440 + i);
+}
+
 /* A segment's integers of a super-block format. */
 template <int TYPE>
-static __device__ __forceinline__ void
-strip_integers(const strip_rows<TYPE> &a, const strip_columns<TYPE> &b, int (&to)[4]) {
+static __device__ __forceinline__ void strip_integers(const strip_rows<TYPE> &a,
+                                                      const strip_columns<TYPE> &b, int (&to)[4]) {
     constexpr unsigned PLANES = planes_of<TYPE>;
     int part[PLANES][4] = {};
     VV_UNROLL
@@ -250,7 +281,7 @@ strip_integers(const strip_rows<TYPE> &a, const strip_columns<TYPE> &b, int (&to
             vv_mma_m16n8k32_s8(dot, rows, b.b[j]);
             VV_UNROLL
             for (unsigned e = 0; e < 4; e++) {
-                part[0][e] += (int)(a.row[e / 2].scales >> 8 * j & 255) * dot[e];
+                part[0][e] += byte_of(a.row[e / 2].scales, j) * dot[e];
             }
         }
     }
@@ -268,8 +299,8 @@ strip_supers(const strip_rows<TYPE> &a, const strip_columns<TYPE> &b, float (&to
     strip_integers<TYPE>(a, b, sum);
     float under[4] = {};
     if (f::OFFSET) {
-        unsigned shift = 8 * (threadIdx.x % 4);
-        int least[2] = {(int)(a.row[0].mins >> shift & 255), (int)(a.row[1].mins >> shift & 255)};
+        unsigned t = threadIdx.x % 4;
+        int least[2] = {byte_of(a.row[0].mins, t), byte_of(a.row[1].mins, t)};
         const unsigned rows[2] = {pack_halves(least[0], least[0]), pack_halves(least[1], least[1])};
         const unsigned columns[1] = {b.halves};
         vv_mma_m16n8k8_f16(under, rows, columns);
@@ -284,37 +315,39 @@ strip_supers(const strip_rows<TYPE> &a, const strip_columns<TYPE> &b, float (&to
 
 /* ---- the block ---- */
 
-/* A segment that is there: the warp's strip by the tiles of columns that `count` rows are in. */
+/* Segment `part` of stage n: the warp's strip by the tiles of columns that `count` rows are in. */
 template <int TYPE, class SHAPE>
 static __device__ __forceinline__ void
-strip_segment(const strip_memory<TYPE, SHAPE> &memory, unsigned segment, unsigned first_row,
-              unsigned count, float (&total)[SHAPE::WM][SHAPE::NT][4]) {
-    using f = vv_codes::of<TYPE>;
-    using raw = raw_form<TYPE>;
-    const auto &s = memory.s;
-    unsigned g = threadIdx.x % 32 / 4, t = threadIdx.x % 4, stage = segment % SHAPE::STAGES;
-    unsigned chunk = segment / raw::PARTS, slot = chunk % strip_memory<TYPE, SHAPE>::CHUNKS;
+strip_segment(const typename strip_memory<TYPE, SHAPE>::stage &s, unsigned n, unsigned part,
+              unsigned first_row, unsigned count, float (&total)[SHAPE::WM][SHAPE::NT][4]) {
+    using memory_type = strip_memory<TYPE, SHAPE>;
+    constexpr unsigned PARTS = memory_type::PARTS;
+    constexpr unsigned BLOCKS = memory_type::BLOCKS * PARTS / memory_type::SPAN;
+    unsigned g = threadIdx.x % 32 / 4, t = threadIdx.x % 4, chunk = part / PARTS;
     strip_rows<TYPE> a[SHAPE::WM];
     VV_UNROLL
     for (unsigned i = 0; i < 2 * SHAPE::WM; i++) {
         unsigned row = first_row + g + 8 * i;
-        lane_codes<TYPE>::take(s.codes[slot][row], s.heads[slot][row] + chunk * raw::HEADS % 4,
-                               segment % raw::PARTS, t, a[i / 2].row[i % 2]);
+        const uint8_t *head = s.heads[row] + n * memory_type::HEADS % 4;
+        lane_codes<TYPE>::take(s.codes[row] + chunk * BLOCKS * vv_split<TYPE>::CODES,
+                               head + chunk * BLOCKS * vv_split<TYPE>::HEADER, part % PARTS, t,
+                               a[i / 2].row[i % 2]);
     }
     VV_UNROLL
-    for (unsigned n = 0; n < SHAPE::NT; n++) {
-        if (UNIT_COLUMNS * n >= count) {
+    for (unsigned i = 0; i < SHAPE::NT; i++) {
+        unsigned column = UNIT_COLUMNS * i;
+        if (column >= count) {
             break;
         }
-        unsigned column = UNIT_COLUMNS * n;
-        const strip_columns<TYPE> b(s.x[stage][column], s.scale[stage][column],
-                                    s.sum16[stage] + (f::OFFSET ? column : 0));
+        const strip_columns<TYPE> b(s.x[column] + 128 * part, sizeof s.x[0], s.scale[part][column],
+                                    s.sum16[vv_codes::of<TYPE>::OFFSET ? part : 0] +
+                                        (vv_codes::of<TYPE>::OFFSET ? column : 0));
         VV_UNROLL
         for (unsigned m = 0; m < SHAPE::WM; m++) {
-            if constexpr (f::SUPER) {
-                strip_supers<TYPE>(a[m], b, total[m][n]);
+            if constexpr (vv_codes::of<TYPE>::SUPER) {
+                strip_supers<TYPE>(a[m], b, total[m][i]);
             } else {
-                strip_blocks<TYPE>(a[m], b, total[m][n]);
+                strip_blocks<TYPE>(a[m], b, total[m][i]);
             }
         }
     }
@@ -325,22 +358,28 @@ template <int TYPE, class SHAPE>
 static __device__ __forceinline__ void strip_block(const vv_product_job &job, const place &at,
                                                    const rows_in_hand<SHAPE::TN> &rows,
                                                    strip_memory<TYPE, SHAPE> &memory) {
-    constexpr unsigned STAGES = SHAPE::STAGES, stride = SHAPE::TM + 1;
+    using memory_type = strip_memory<TYPE, SHAPE>;
+    constexpr unsigned STAGES = memory_type::STAGES, SPAN = memory_type::SPAN;
+    constexpr unsigned stride = SHAPE::TM + 1;
     unsigned first_row = threadIdx.x / 32 * SHAPE::WM * UNIT_ROWS;
     float total[SHAPE::WM][SHAPE::NT][4] = {};
     const strip_copies<TYPE, SHAPE> copy(job, at, rows, memory);
     __syncthreads();
     VV_UNROLL_BY(1)
-    for (unsigned segment = 0; segment < STAGES - 1; segment++) {
-        copy.ask(segment, at.segments);
+    for (unsigned n = 0; n < STAGES - 1; n++) {
+        copy.ask(n, at.segments);
     }
     VV_UNROLL_BY(1)
-    for (unsigned segment = 0; segment < at.segments; segment++) {
+    for (unsigned n = 0; n * SPAN < at.segments; n++) {
         vv_copy_wait<STAGES - 2>();
         __syncthreads();
-        copy.ask(segment + STAGES - 1, at.segments);
-        if (first_row < at.used) {
-            strip_segment<TYPE, SHAPE>(memory, segment, first_row, rows.count, total);
+        copy.ask(n + STAGES - 1, at.segments);
+        VV_UNROLL_BY(1)
+        for (unsigned part = 0; part < SPAN; part++) {
+            if (first_row < at.used && n * SPAN + part < at.segments) {
+                strip_segment<TYPE, SHAPE>(memory.stages[n % STAGES], n, part, first_row,
+                                           rows.count, total);
+            }
         }
     }
     if (at.part->end == VV_END_STORE && at.part->matrices == 1) {
