@@ -16,8 +16,8 @@ static int start_plain(const vv_product_job &job, const grid_of_job &grid, dim3 
     return vv_start_early(plain, blocks, THREADS, sizeof(plain_memory), stream, job, grid);
 }
 
-static const kernels float_kernels = {start_plain, start_plain, nullptr, sizeof(plain_memory),
-                                      nullptr,     nullptr,     0};
+static const kernels float_kernels = {
+    start_plain, start_plain, nullptr, sizeof(plain_memory), nullptr, nullptr, nullptr, 0, 0};
 
 static const kernels *kernels_of(int type) {
     const kernels *k = super_kernels(type);
@@ -179,11 +179,14 @@ static unsigned rows_of_block(const vv_product_job &job, const plan &to, const v
 static start *kernel_of(const vv_product_job &job, plan &to) {
     const kernels *k = kernels_of(job.part[0].type);
     bool floats = k == &float_kernels;
-    bool strips = to.how == VV_STRIPS_OF_16 || to.how == VV_STRIPS_OF_64;
+    bool strips = to.how >= VV_STRIPS_OF_16;
     if ((to.how == VV_TILES_OF_128 && k->many_bytes > shared_most()) || (strips && !k->strip_few)) {
         to.how = VV_TILES_OF_64;
     }
-    if (to.how == VV_STRIPS_OF_64 && k->strip_bytes > shared_most()) {
+    if (to.how == VV_STRIPS_OF_128 && k->all_bytes > shared_most()) {
+        to.how = VV_STRIPS_OF_64;
+    }
+    if (to.how == VV_STRIPS_OF_64 && k->some_bytes > shared_most()) {
         to.how = VV_STRIPS_OF_16;
     }
     switch (to.how) {
@@ -208,6 +211,10 @@ static start *kernel_of(const vv_product_job &job, plan &to) {
     case VV_STRIPS_OF_64:
         to.rows = strip_of_64::TN;
         to.slots = strip_of_64::TM;
+        return k->strip_some;
+    case VV_STRIPS_OF_128:
+        to.rows = strip_of_128::TN;
+        to.slots = strip_of_128::TM;
         return k->strip_many;
     default:
         to.rows = 1;

@@ -14,9 +14,10 @@ constexpr unsigned FOUR = 4, EIGHT = 8;
 /* Tiles of a few and of many rows: warps of 16 by 64 products, and of 64 by 32. */
 using tile_of_64 = tile_shape<64, 64, 1, 8>;
 using tile_of_128 = tile_shape<128, 128, 4, 4>;
-/* Strips of 16 weight rows by 16 rows of activations, and of 32 by 64. */
-using strip_of_16 = strip_shape<1, 2, 2, 5>;
-using strip_of_64 = strip_shape<2, 8, 1, 2>;
+/* Strips of 16 weight rows by 16 rows of activations; of 32 by 64, once and twice. */
+using strip_of_16 = strip_shape<1, 2, 1, 2, 4>;
+using strip_of_64 = strip_shape<2, 8, 1, 1, 2>;
+using strip_of_128 = strip_shape<2, 8, 2, 1, 1>;
 
 /* Starts a kernel. */
 typedef int start(const vv_product_job &job, const grid_of_job &grid, dim3 blocks, unsigned threads,
@@ -116,9 +117,9 @@ __global__ void __launch_bounds__(SHAPE::THREADS, SHAPE::BLOCKS)
 
 struct kernels {
     start *tile_few, *tile_many, *decoded;
-    size_t many_bytes;             /* of shared memory that tile_many takes */
-    start *strip_few, *strip_many; /* or nullptr */
-    size_t strip_bytes;            /* of shared memory that strip_many takes */
+    size_t many_bytes;                          /* of shared memory that tile_many takes */
+    start *strip_few, *strip_some, *strip_many; /* or nullptr */
+    size_t some_bytes, all_bytes;               /* of shared memory that the last two take */
 };
 
 /* The kernels of a quantised type (products_super.cu, products_grid.cu, products_block.cu); NULL:
@@ -162,7 +163,9 @@ template <int TYPE> struct starters {
                                      sizeof(tile_memory<TYPE, tile_of_128>),
                                      strip_starter<TYPE, strip_of_16>(),
                                      strip_starter<TYPE, strip_of_64>(),
-                                     sizeof(strip_memory<TYPE, strip_of_64>)};
+                                     strip_starter<TYPE, strip_of_128>(),
+                                     sizeof(strip_memory<TYPE, strip_of_64>),
+                                     sizeof(strip_memory<TYPE, strip_of_128>)};
 };
 
 #define VV_KERNELS(TYPE)                                                                           \

@@ -13,11 +13,13 @@
 
 namespace vv_products {
 
-template <unsigned WM_, unsigned NT_, unsigned SPAN_, unsigned BLOCKS_> struct strip_shape {
+/* Four strips of WM · 16 rows, by as many warps ACROSS of NT · 8 columns each. */
+template <unsigned WM_, unsigned NT_, unsigned ACROSS, unsigned SPAN_, unsigned BLOCKS_>
+struct strip_shape {
     static constexpr unsigned WM = WM_, NT = NT_, BLOCKS = BLOCKS_; /* of a processor, at least */
     static constexpr unsigned SPAN = SPAN_; /* segments of a stage, at least */
-    static constexpr unsigned WARPS = 4, THREADS = 32 * WARPS;
-    static constexpr unsigned TM = WARPS * WM * UNIT_ROWS, TN = NT * UNIT_COLUMNS;
+    static constexpr unsigned STRIPS = 4, THREADS = 32 * STRIPS * ACROSS;
+    static constexpr unsigned TM = STRIPS * WM * UNIT_ROWS, TN = NT * UNIT_COLUMNS * ACROSS;
     static_assert(TN <= THREADS / 2, "a thread has a row's scales or its sums");
 };
 
@@ -129,6 +131,10 @@ template <int TYPE, class SHAPE> struct strip_copies {
     }
     /* Four words, of which the row has `all`. */
     static VV_DEVICE void four(float *to, const float *from, unsigned first, unsigned all) {
+        if (!RAGGED) {
+            vv_copy_async<16>(to, from + first);
+            return;
+        }
         if (all % 4 == 0) {
             vv_copy_async<16>(to, from + (first < all ? first : 0), first < all ? 16 : 0);
             return;
@@ -319,7 +325,9 @@ strip_supers(const strip_rows<TYPE> &a, const strip_columns<TYPE> &b, float (&to
 template <int TYPE, class SHAPE>
 static __device__ __forceinline__ void
 strip_segment(const typename strip_memory<TYPE, SHAPE>::stage &s, unsigned n, unsigned part,
-              unsigned first_row, unsigned count, float (&total)[SHAPE::WM][SHAPE::NT][4]) {
+              unsigned first_row, unsigned first_column, unsigned count,
+              float (&total)[SHAPE::WM][SHAPE::NT][4]) {
+    using f = vv_codes::of<TYPE>;
     using memory_type = strip_memory<TYPE, SHAPE>;
     constexpr unsigned PARTS = memory_type::PARTS;
     constexpr unsigned BLOCKS = memory_type::BLOCKS * PARTS / memory_type::SPAN;
@@ -333,18 +341,24 @@ strip_segment(const typename strip_memory<TYPE, SHAPE>::stage &s, unsigned n, un
                                head + chunk * BLOCKS * vv_split<TYPE>::HEADER, part % PARTS, t,
                                a[i / 2].row[i % 2]);
     }
+    auto columns = [&](unsigned i) {
+        unsigned column = first_column + UNIT_COLUMNS * i;
+        return strip_columns<TYPE>(s.x[column] + 128 * part, sizeof s.x[0], s.scale[part][column],
+                                   s.sum16[f::OFFSET ? part : 0] + (f::OFFSET ? column : 0));
+    };
+    strip_columns<TYPE> next = columns(0); /* asked for while those before are multiplied */
     VV_UNROLL
     for (unsigned i = 0; i < SHAPE::NT; i++) {
-        unsigned column = UNIT_COLUMNS * i;
-        if (column >= count) {
+        if (first_column + UNIT_COLUMNS * i >= count) {
             break;
         }
-        const strip_columns<TYPE> b(s.x[column] + 128 * part, sizeof s.x[0], s.scale[part][column],
-                                    s.sum16[vv_codes::of<TYPE>::OFFSET ? part : 0] +
-                                        (vv_codes::of<TYPE>::OFFSET ? column : 0));
+        const strip_columns<TYPE> b = next;
+        if (i + 1 < SHAPE::NT) {
+            next = columns(i + 1);
+        }
         VV_UNROLL
         for (unsigned m = 0; m < SHAPE::WM; m++) {
-            if constexpr (vv_codes::of<TYPE>::SUPER) {
+            if constexpr (f::SUPER) {
                 strip_supers<TYPE>(a[m], b, total[m][i]);
             } else {
                 strip_blocks<TYPE>(a[m], b, total[m][i]);
@@ -361,7 +375,8 @@ static __device__ __forceinline__ void strip_block(const vv_product_job &job, co
     using memory_type = strip_memory<TYPE, SHAPE>;
     constexpr unsigned STAGES = memory_type::STAGES, SPAN = memory_type::SPAN;
     constexpr unsigned stride = SHAPE::TM + 1;
-    unsigned first_row = threadIdx.x / 32 * SHAPE::WM * UNIT_ROWS;
+    unsigned warp = threadIdx.x / 32, first_row = warp % SHAPE::STRIPS * SHAPE::WM * UNIT_ROWS;
+    unsigned first_column = warp / SHAPE::STRIPS * SHAPE::NT * UNIT_COLUMNS;
     float total[SHAPE::WM][SHAPE::NT][4] = {};
     const strip_copies<TYPE, SHAPE> copy(job, at, rows, memory);
     __syncthreads();
@@ -374,22 +389,22 @@ static __device__ __forceinline__ void strip_block(const vv_product_job &job, co
         vv_copy_wait<STAGES - 2>();
         __syncthreads();
         copy.ask(n + STAGES - 1, at.segments);
-        VV_UNROLL_BY(1)
+        VV_UNROLL_BY((SHAPE::NT <= 2 ? SPAN : 1))
         for (unsigned part = 0; part < SPAN; part++) {
             if (first_row < at.used && n * SPAN + part < at.segments) {
                 strip_segment<TYPE, SHAPE>(memory.stages[n % STAGES], n, part, first_row,
-                                           rows.count, total);
+                                           first_column, rows.count, total);
             }
         }
     }
     if (at.part->end == VV_END_STORE && at.part->matrices == 1) {
-        store_tile<SHAPE>(job, at, rows, first_row, 0, total);
+        store_tile<SHAPE>(job, at, rows, first_row, first_column, total);
         return;
     }
     vv_copy_wait<0>();
     __syncthreads();
     each_product<SHAPE>(total, [&](unsigned m_row, unsigned n_column, float &product) {
-        memory.total[n_column * stride + first_row + m_row] = product;
+        memory.total[(first_column + n_column) * stride + first_row + m_row] = product;
     });
     __syncthreads();
     finish<SHAPE::TN>(job, at, rows,
