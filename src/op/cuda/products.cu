@@ -26,6 +26,10 @@ static const kernels *kernels_of(int type) {
     return k ? k : &float_kernels;
 }
 
+static bool same_kernels(int type, int other) {
+    return type == other || (vv_is_float_type(type) && vv_is_float_type(other));
+}
+
 /* ---- which kernel, and its blocks ---- */
 
 static bool by_tiles(vv_product_way way) {
@@ -45,6 +49,13 @@ struct plan {
 /* Weight rows that all blocks have together. */
 static size_t all_slots(const vv_product_job &job, const vv_product_part &p) {
     return (size_t)p.outputs * p.matrices * (job.active ? job.slices_most : 1);
+}
+static size_t slots_of_parts(const vv_product_job &job) {
+    size_t slots = 0;
+    for (unsigned i = 0; i < job.parts; i++) {
+        slots += all_slots(job, job.part[i]);
+    }
+    return slots;
 }
 /* Shared memory of a block that holds `slots` weight rows, for `row_tile` rows of activations. */
 static size_t held_bytes(const vv_product_part &p, unsigned slots) {
@@ -123,7 +134,7 @@ static bool fits(const vv_product_job &job, vv_product_way way) {
  * the end, which wants many warps. */
 static vv_product_way strips_of(const vv_product_job &job, size_t meet, const vv_launch *on) {
     constexpr size_t few = strip_of_16::TN, short_segments = 4;
-    size_t blocks = all_slots(job, job.part[0]) / strip_of_64::TM *
+    size_t blocks = slots_of_parts(job) / strip_of_64::TM *
                     (job.active ? 1 : vv_blocks(meet, strip_of_64::TN));
     bool wide = meet > few && blocks >= on->processors &&
                 (segments_of(job) > short_segments || job.part[0].matrices == 1);
@@ -144,7 +155,7 @@ static vv_product_way rule(const vv_product_job &job, const vv_launch *on) {
     if ((rows <= FOUR || (job.active && rows <= EIGHT)) && fits(job, VV_BY_FOUR)) {
         return VV_BY_FOUR;
     }
-    size_t slots = all_slots(job, p);
+    size_t slots = slots_of_parts(job);
     bool few_floats = vv_is_float_type(p.type) &&
                       vv_blocks(slots, PLAIN) * vv_blocks(rows, PLAIN) < on->processors / 2;
     if ((rows <= EIGHT || few_floats) && fits(job, VV_BY_EIGHT)) {
@@ -270,10 +281,19 @@ int vv_cuda_products(const struct vv_product_job *given, const struct vv_launch 
     if (!job.x.float_only && !by_tiles(how) && (few || job.way != VV_BY_RULE)) {
         return run(job, how, false, on);
     }
+    bool done[VV_PARTS_MAX] = {};
     int code = VV_OK;
-    for (unsigned i = 0; i < given->parts && code == VV_OK; i++) { /* one format a launch */
-        job.part[0] = given->part[i];
-        job.parts = 1;
+    for (unsigned i = 0; i < given->parts && code == VV_OK; i++) { /* a launch for each format */
+        if (done[i]) {
+            continue;
+        }
+        job.parts = 0;
+        for (unsigned j = i; j < given->parts; j++) {
+            if (same_kernels(given->part[i].type, given->part[j].type)) {
+                job.part[job.parts++] = given->part[j];
+                done[j] = true;
+            }
+        }
         bool decoded = job.x.float_only && !vv_is_float_type(job.part[0].type);
         how = decoded ? VV_ONE_BY_ONE : job.way == VV_BY_RULE ? rule(job, on) : job.way;
         code = run(job, how, decoded, on);
