@@ -40,7 +40,8 @@ struct plan {
     vv_product_way how;
     bool decoded;
     unsigned rows;  /* of activations that a block takes together */
-    unsigned slots; /* weight rows of a block of tiles */
+    unsigned slots; /* weight rows of a tile */
+    unsigned tiles; /* of a block, one below the other */
     grid_of_job grid;
     unsigned blocks, threads, threads_most;
     size_t sums; /* bytes */
@@ -116,7 +117,7 @@ static void plan_part(const vv_product_job &job, unsigned i, const vv_launch *on
         unsigned threads = threads_for((segments << shift) * lanes, to.threads_most);
         to.threads = threads > to.threads ? threads : to.threads;
     }
-    unsigned outputs = slots / p.matrices;
+    unsigned outputs = slots / p.matrices * (to.tiles ? to.tiles : 1);
     to.blocks += vv_blocks(p.outputs, outputs);
     to.grid.part[i] = {outputs, shift, to.blocks};
 }
@@ -134,8 +135,8 @@ static bool fits(const vv_product_job &job, vv_product_way way) {
  * the end, which wants many warps. */
 static vv_product_way strips_of(const vv_product_job &job, size_t meet, const vv_launch *on) {
     constexpr size_t few = strip_of_16::TN, short_segments = 4;
-    size_t blocks = slots_of_parts(job) / strip_of_64::TM *
-                    (job.active ? 1 : vv_blocks(meet, strip_of_64::TN));
+    size_t blocks =
+        slots_of_parts(job) / strip_of_64::TM * (job.active ? 1 : vv_blocks(meet, strip_of_64::TN));
     bool wide = meet > few && blocks >= on->processors &&
                 (segments_of(job) > short_segments || job.part[0].matrices == 1);
     return wide ? VV_STRIPS_OF_64 : VV_STRIPS_OF_16;
@@ -187,7 +188,19 @@ static unsigned rows_of_block(const vv_product_job &job, const plan &to, const v
     return rows;
 }
 
-static start *kernel_of(const vv_product_job &job, plan &to) {
+/* Tiles of a block, as many as leave each processor many blocks. */
+static unsigned tiles_below(const vv_product_job &job, const plan &to, const vv_launch *on) {
+    constexpr size_t enough = 16;
+    size_t blocks =
+        slots_of_parts(job) / to.slots * (job.active ? 1 : vv_blocks(job.rows, to.rows));
+    unsigned tiles = 1;
+    while (tiles < strip_of_16::TILES && blocks / (2 * tiles) >= enough * on->processors) {
+        tiles *= 2;
+    }
+    return tiles;
+}
+
+static start *kernel_of(const vv_product_job &job, plan &to, const vv_launch *on) {
     const kernels *k = kernels_of(job.part[0].type);
     bool floats = k == &float_kernels;
     bool strips = to.how >= VV_STRIPS_OF_16;
@@ -218,6 +231,7 @@ static start *kernel_of(const vv_product_job &job, plan &to) {
     case VV_STRIPS_OF_16:
         to.rows = strip_of_16::TN;
         to.slots = strip_of_16::TM;
+        to.tiles = tiles_below(job, to, on);
         return k->strip_few;
     case VV_STRIPS_OF_64:
         to.rows = strip_of_64::TN;
@@ -239,7 +253,7 @@ static int run(const vv_product_job &job, vv_product_way how, bool decoded, cons
     plan to = {};
     to.decoded = decoded;
     to.how = how;
-    start *s = kernel_of(job, to);
+    start *s = kernel_of(job, to, on);
     for (unsigned i = 0; i < job.parts; i++) {
         plan_part(job, i, on, to);
     }

@@ -15,7 +15,7 @@ constexpr unsigned FOUR = 4, EIGHT = 8;
 using tile_of_64 = tile_shape<64, 64, 1, 8>;
 using tile_of_128 = tile_shape<128, 128, 4, 4>;
 /* Strips of 16 weight rows by 16 rows of activations; of 32 by 64, once and twice. */
-using strip_of_16 = strip_shape<1, 2, 1, 2, 4>;
+using strip_of_16 = strip_shape<1, 2, 1, 4, 4>;
 using strip_of_64 = strip_shape<2, 8, 1, 1, 2>;
 using strip_of_128 = strip_shape<2, 8, 2, 1, 1>;
 

@@ -13,11 +13,12 @@
 
 namespace vv_products {
 
-/* Four strips of WM · 16 rows, by as many warps ACROSS of NT · 8 columns each. */
-template <unsigned WM_, unsigned NT_, unsigned ACROSS, unsigned SPAN_, unsigned BLOCKS_>
+/* Four strips of WM · 16 rows, by as many warps ACROSS of NT · 8 columns each; a block has up to
+ * TILES such tiles, one below the other, so that it needn't begin and end for each. */
+template <unsigned WM_, unsigned NT_, unsigned ACROSS, unsigned TILES_, unsigned BLOCKS_>
 struct strip_shape {
-    static constexpr unsigned WM = WM_, NT = NT_, BLOCKS = BLOCKS_; /* of a processor, at least */
-    static constexpr unsigned SPAN = SPAN_; /* segments of a stage, at least */
+    static constexpr unsigned WM = WM_, NT = NT_, TILES = TILES_;
+    static constexpr unsigned BLOCKS = BLOCKS_; /* of a processor, at least */
     static constexpr unsigned STRIPS = 4, THREADS = 32 * STRIPS * ACROSS;
     static constexpr unsigned TM = STRIPS * WM * UNIT_ROWS, TN = NT * UNIT_COLUMNS * ACROSS;
     static_assert(TN <= THREADS / 2, "a thread has a row's scales or its sums");
@@ -30,17 +31,16 @@ static constexpr unsigned strip_pitch(unsigned bytes) {
 
 template <int TYPE, class SHAPE> struct strip_memory {
     using f = vv_codes::of<TYPE>;
-    static constexpr unsigned PARTS = raw_form<TYPE>::PARTS;
-    static constexpr unsigned SPAN = PARTS > SHAPE::SPAN ? PARTS : SHAPE::SPAN;
-    static constexpr unsigned BLOCKS = 128 * SPAN / f::VALUES; /* of weights, of a stage */
-    static constexpr unsigned STAGES = SHAPE::WM > 1 && SPAN > 1 ? 2 : 3;
+    static constexpr unsigned SPAN = raw_form<TYPE>::PARTS; /* segments of a stage */
+    static constexpr unsigned BLOCKS = 128 * SPAN / f::VALUES;
+    static constexpr unsigned STAGES = (SHAPE::WM > 1 ? 4 : 5) - SPAN;
     static constexpr unsigned CODES = vv_split<TYPE>::CODES * BLOCKS;
     static constexpr unsigned HEADS = vv_split<TYPE>::HEADER * BLOCKS;
     static constexpr unsigned HEAD_BYTES = HEADS % 4 ? HEADS + 2 : HEADS; /* from a word on */
     static constexpr unsigned HEAD_PITCH = HEADS > 16 && HEADS % 16 == 0 ? strip_pitch(HEADS)
                                                                          : HEAD_BYTES;
-    static constexpr unsigned SCALES = (f::SUPER ? 1 : 4) * SPAN, SUMS = f::OFFSET ? SPAN : 0;
     static constexpr unsigned X_PITCH = strip_pitch(128 * SPAN);
+    static constexpr unsigned TOTALS = SHAPE::TN * (SHAPE::TM + 1);
     struct stage {
         uint8_t x[SHAPE::TN][X_PITCH];
         uint4 sum16[f::OFFSET ? SPAN : 1][f::OFFSET ? SHAPE::TN : 1];
@@ -50,11 +50,30 @@ template <int TYPE, class SHAPE> struct strip_memory {
     };
     union {
         stage stages[STAGES];
-        float total[SHAPE::TN * (SHAPE::TM + 1)];
+        float last[TOTALS]; /* of the only tile */
     };
-    const uint8_t *row[SHAPE::TM];
+    float each[SHAPE::TILES > 1 ? TOTALS : 1]; /* of several */
+    const uint8_t *row[SHAPE::TILES][SHAPE::TM];
     const int8_t *x[SHAPE::TN];
+
+    VV_DEVICE float *totals() {
+        return SHAPE::TILES > 1 ? each : last;
+    }
 };
+
+/* Outputs of a tile; where tile n of a block is. */
+template <class SHAPE> static __device__ __forceinline__ unsigned strip_outputs(const place &at) {
+    return SHAPE::TM / at.part->matrices;
+}
+template <class SHAPE>
+static __device__ __forceinline__ place strip_place(const place &at, unsigned n) {
+    unsigned most = strip_outputs<SHAPE>(at), before = n * most, left = at.outputs - before;
+    place now = at;
+    now.first_output += before;
+    now.outputs = left < most ? left : most;
+    now.used = now.outputs * at.part->matrices;
+    return now;
+}
 
 /* ---- copies ---- */
 
@@ -69,12 +88,15 @@ template <int TYPE, class SHAPE> struct strip_copies {
     unsigned width, count;
     const float *beside; /* the row whose scales or sums this thread copies */
 
-    VV_DEVICE strip_copies(const vv_product_job &job, const place &at,
+    VV_DEVICE strip_copies(const vv_product_job &job, const place &at, unsigned tiles,
                            const rows_in_hand<SHAPE::TN> &rows, memory_type &to)
         : memory(to), width((unsigned)job.x.width), count(rows.count) {
         const vv_planes &x = job.x;
-        for (unsigned i = threadIdx.x; i < SHAPE::TM; i += SHAPE::THREADS) {
-            memory.row[i] = row_of_slot(at, i);
+        for (unsigned n = 0; n < tiles; n++) {
+            const place now = strip_place<SHAPE>(at, n);
+            for (unsigned i = threadIdx.x; i < SHAPE::TM; i += SHAPE::THREADS) {
+                memory.row[n][i] = row_of_slot(now, i);
+            }
         }
         unsigned r = threadIdx.x % (SHAPE::THREADS / 2), row = rows.x(r < SHAPE::TN ? r : 0);
         if (threadIdx.x < SHAPE::TN) {
@@ -118,15 +140,15 @@ template <int TYPE, class SHAPE> struct strip_copies {
             }
         }
     }
-    VV_DEVICE void weights(unsigned n, stage_type &to) const {
+    VV_DEVICE void weights(const uint8_t *const *row, unsigned n, stage_type &to) const {
         constexpr unsigned CODES = memory_type::CODES, HEAD_BYTES = memory_type::HEAD_BYTES;
         constexpr int code_bytes = CODES % 16 ? 8 : 16;
         constexpr int head_bytes = HEAD_BYTES % 16 == 0 ? 16 : HEAD_BYTES % 8 == 0 ? 8 : 4;
         unsigned blocks = width / f::VALUES, heads = blocks * vv_split<TYPE>::CODES;
-        copy<code_bytes, CODES / code_bytes, SHAPE::TM, false>(
-            memory.row, SHAPE::TM, n * CODES, heads, to.codes[0], sizeof to.codes[0]);
+        copy<code_bytes, CODES / code_bytes, SHAPE::TM, false>(row, SHAPE::TM, n * CODES, heads,
+                                                               to.codes[0], sizeof to.codes[0]);
         copy<head_bytes, HEAD_BYTES / head_bytes, SHAPE::TM, false>(
-            memory.row, SHAPE::TM, heads + n * memory_type::HEADS / 4 * 4,
+            row, SHAPE::TM, heads + n * memory_type::HEADS / 4 * 4,
             heads + blocks * vv_split<TYPE>::HEADER, to.heads[0], sizeof to.heads[0]);
     }
     /* Four words, of which the row has `all`. */
@@ -164,14 +186,9 @@ template <int TYPE, class SHAPE> struct strip_copies {
             }
         }
     }
-    /* Stage n, if there is one. */
-    VV_DEVICE void ask(unsigned n, unsigned segments) const {
-        if (n * SPAN < segments) {
-            stage_type &to = memory.stages[n % memory_type::STAGES];
-            activations(n, to);
-            weights(n, to);
-        }
-        vv_copy_commit();
+    VV_DEVICE void stage(unsigned tile, unsigned n, stage_type &to) const {
+        activations(n, to);
+        weights(memory.row[tile], n, to);
     }
 };
 
@@ -329,16 +346,12 @@ strip_segment(const typename strip_memory<TYPE, SHAPE>::stage &s, unsigned n, un
               float (&total)[SHAPE::WM][SHAPE::NT][4]) {
     using f = vv_codes::of<TYPE>;
     using memory_type = strip_memory<TYPE, SHAPE>;
-    constexpr unsigned PARTS = memory_type::PARTS;
-    constexpr unsigned BLOCKS = memory_type::BLOCKS * PARTS / memory_type::SPAN;
-    unsigned g = threadIdx.x % 32 / 4, t = threadIdx.x % 4, chunk = part / PARTS;
+    unsigned g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     strip_rows<TYPE> a[SHAPE::WM];
     VV_UNROLL
     for (unsigned i = 0; i < 2 * SHAPE::WM; i++) {
         unsigned row = first_row + g + 8 * i;
-        const uint8_t *head = s.heads[row] + n * memory_type::HEADS % 4;
-        lane_codes<TYPE>::take(s.codes[row] + chunk * BLOCKS * vv_split<TYPE>::CODES,
-                               head + chunk * BLOCKS * vv_split<TYPE>::HEADER, part % PARTS, t,
+        lane_codes<TYPE>::take(s.codes[row], s.heads[row] + n * memory_type::HEADS % 4, part, t,
                                a[i / 2].row[i % 2]);
     }
     auto columns = [&](unsigned i) {
@@ -367,48 +380,79 @@ strip_segment(const typename strip_memory<TYPE, SHAPE>::stage &s, unsigned n, un
     }
 }
 
-/* The block's products for the rows in hand, and their end. */
+/* The end of a tile at `now`. */
+template <class SHAPE>
+static __device__ __forceinline__ void
+strip_end(const vv_product_job &job, const place &now, const rows_in_hand<SHAPE::TN> &rows,
+          unsigned first_row, unsigned first_column, float (&total)[SHAPE::WM][SHAPE::NT][4],
+          float *totals) {
+    constexpr unsigned stride = SHAPE::TM + 1;
+    if (now.part->end == VV_END_STORE && now.part->matrices == 1) {
+        store_tile<SHAPE>(job, now, rows, first_row, first_column, total);
+        return;
+    }
+    if (SHAPE::TILES == 1) { /* they lie where the stages were */
+        vv_copy_wait<0>();
+        __syncthreads();
+    }
+    each_product<SHAPE>(total, [&](unsigned m_row, unsigned n_column, float &product) {
+        totals[(first_column + n_column) * stride + first_row + m_row] = product;
+    });
+    __syncthreads();
+    finish<SHAPE::TN>(job, now, rows,
+                      [&](unsigned slot, unsigned r) { return totals[r * stride + slot]; });
+}
+
+/* The block's products for the rows in hand, and their end. Stages follow each other across its
+ * tiles. */
 template <int TYPE, class SHAPE>
 static __device__ __forceinline__ void strip_block(const vv_product_job &job, const place &at,
                                                    const rows_in_hand<SHAPE::TN> &rows,
                                                    strip_memory<TYPE, SHAPE> &memory) {
     using memory_type = strip_memory<TYPE, SHAPE>;
     constexpr unsigned STAGES = memory_type::STAGES, SPAN = memory_type::SPAN;
-    constexpr unsigned stride = SHAPE::TM + 1;
     unsigned warp = threadIdx.x / 32, first_row = warp % SHAPE::STRIPS * SHAPE::WM * UNIT_ROWS;
     unsigned first_column = warp / SHAPE::STRIPS * SHAPE::NT * UNIT_COLUMNS;
-    float total[SHAPE::WM][SHAPE::NT][4] = {};
-    const strip_copies<TYPE, SHAPE> copy(job, at, rows, memory);
-    __syncthreads();
-    VV_UNROLL_BY(1)
-    for (unsigned n = 0; n < STAGES - 1; n++) {
-        copy.ask(n, at.segments);
-    }
-    VV_UNROLL_BY(1)
-    for (unsigned n = 0; n * SPAN < at.segments; n++) {
-        vv_copy_wait<STAGES - 2>();
-        __syncthreads();
-        copy.ask(n + STAGES - 1, at.segments);
-        VV_UNROLL_BY((SHAPE::NT <= 2 ? SPAN : 1))
-        for (unsigned part = 0; part < SPAN; part++) {
-            if (first_row < at.used && n * SPAN + part < at.segments) {
-                strip_segment<TYPE, SHAPE>(memory.stages[n % STAGES], n, part, first_row,
-                                           first_column, rows.count, total);
-            }
+    unsigned tiles = (at.outputs + strip_outputs<SHAPE>(at) - 1) / strip_outputs<SHAPE>(at);
+    unsigned stages = (at.segments + SPAN - 1) / SPAN;
+    unsigned ask_tile = 0, ask_n = 0, ask_place = 0, here = 0;
+    const strip_copies<TYPE, SHAPE> copy(job, at, tiles, rows, memory);
+    auto ask = [&] {
+        if (ask_tile < tiles) {
+            copy.stage(ask_tile, ask_n, memory.stages[ask_place]);
         }
-    }
-    if (at.part->end == VV_END_STORE && at.part->matrices == 1) {
-        store_tile<SHAPE>(job, at, rows, first_row, first_column, total);
-        return;
-    }
-    vv_copy_wait<0>();
+        vv_copy_commit();
+        ask_place = ask_place + 1 < STAGES ? ask_place + 1 : 0;
+        if (++ask_n == stages) {
+            ask_n = 0;
+            ask_tile++;
+        }
+    };
     __syncthreads();
-    each_product<SHAPE>(total, [&](unsigned m_row, unsigned n_column, float &product) {
-        memory.total[(first_column + n_column) * stride + first_row + m_row] = product;
-    });
-    __syncthreads();
-    finish<SHAPE::TN>(job, at, rows,
-                      [&](unsigned slot, unsigned r) { return memory.total[r * stride + slot]; });
+    VV_UNROLL_BY(1)
+    for (unsigned i = 0; i < STAGES - 1; i++) {
+        ask();
+    }
+    VV_UNROLL_BY(1)
+    for (unsigned tile = 0; tile < tiles; tile++) {
+        const place now = strip_place<SHAPE>(at, tile);
+        float total[SHAPE::WM][SHAPE::NT][4] = {};
+        VV_UNROLL_BY(1)
+        for (unsigned n = 0; n < stages; n++) {
+            vv_copy_wait<STAGES - 2>();
+            __syncthreads();
+            ask();
+            VV_UNROLL_BY((SHAPE::NT <= 2 ? SPAN : 1))
+            for (unsigned part = 0; part < SPAN; part++) {
+                if (first_row < now.used && n * SPAN + part < at.segments) {
+                    strip_segment<TYPE, SHAPE>(memory.stages[here], n, part, first_row,
+                                               first_column, rows.count, total);
+                }
+            }
+            here = here + 1 < STAGES ? here + 1 : 0;
+        }
+        strip_end<SHAPE>(job, now, rows, first_row, first_column, total, memory.totals());
+    }
 }
 
 } // namespace vv_products
