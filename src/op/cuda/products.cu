@@ -188,12 +188,13 @@ static unsigned rows_of_block(const vv_product_job &job, const plan &to, const v
     return rows;
 }
 
-/* Tiles of a block, as many as leave each processor many blocks. */
+/* Tiles of a block, as many as leave each processor many blocks; all, where the way is forced, so
+ * that checks see them. */
 static unsigned tiles_below(const vv_product_job &job, const plan &to, const vv_launch *on) {
     constexpr size_t enough = 16;
     size_t blocks =
         slots_of_parts(job) / to.slots * (job.active ? 1 : vv_blocks(job.rows, to.rows));
-    unsigned tiles = 1;
+    unsigned tiles = job.way == VV_BY_RULE ? 1 : strip_of_16::TILES;
     while (tiles < strip_of_16::TILES && blocks / (2 * tiles) >= enough * on->processors) {
         tiles *= 2;
     }
