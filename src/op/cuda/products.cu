@@ -15,7 +15,8 @@ static int start_plain(const vv_product_job &job, const grid_of_job &grid, dim3 
     return vv_start_early(plain, blocks, THREADS, sizeof(plain_memory), stream, job, grid);
 }
 
-static const kernels float_kernels = {start_plain, start_plain, nullptr, sizeof(plain_memory)};
+static const kernels float_kernels = {
+    start_plain, start_plain, nullptr, sizeof(plain_memory), nullptr, nullptr, nullptr, 0, 0};
 
 static const kernels *kernels_of(int type) {
     const kernels *k = super_kernels(type);
@@ -24,16 +25,22 @@ static const kernels *kernels_of(int type) {
     return k ? k : &float_kernels;
 }
 
+static bool same_kernels(int type, int other) {
+    return type == other || (vv_is_float_type(type) && vv_is_float_type(other));
+}
+
 /* ---- which kernel, and its blocks ---- */
 
 static bool by_tiles(vv_product_way way) {
-    return way == VV_TILES_OF_64 || way == VV_TILES_OF_128;
+    return way >= VV_TILES_OF_64;
 }
 
 struct plan {
     vv_product_way how;
     bool decoded;
-    unsigned rows; /* of activations that a block takes together */
+    unsigned rows;  /* of activations that a block takes together */
+    unsigned slots; /* weight rows of a tile */
+    unsigned tiles; /* of a block, one below the other */
     grid_of_job grid;
     unsigned blocks, threads;
     unsigned tasks; /* of a block: warps that it could use */
@@ -43,6 +50,13 @@ struct plan {
 /* Weight rows that all blocks have together. */
 static size_t all_slots(const vv_product_job &job, const vv_product_part &p) {
     return (size_t)p.outputs * p.matrices * (job.active ? job.slices_most : 1);
+}
+static size_t slots_of_parts(const vv_product_job &job) {
+    size_t slots = 0;
+    for (unsigned i = 0; i < job.parts; i++) {
+        slots += all_slots(job, job.part[i]);
+    }
+    return slots;
 }
 static size_t sum_bytes(unsigned segments, unsigned slots, unsigned row_tile) {
     return (size_t)slots * row_tile * (segments | 1) * sizeof(float);
@@ -146,7 +160,7 @@ static void plan_part(const vv_product_job &job, unsigned i, const vv_launch *on
     const vv_product_part &p = job.part[i];
     bool floats = vv_is_float_type(p.type);
     auto &grid = to.grid.part[i];
-    unsigned shift = 0, slots = floats ? PLAIN : to.rows; /* tiles: as many as rows */
+    unsigned shift = 0, slots = to.slots;
     if (!by_tiles(to.how)) {
         row_form form = form_of(p.type, job.x.width, p.row_bytes);
         unsigned pitch = pitch_of(form, to.grid.span, to.grid.spans, p.row_bytes);
@@ -169,7 +183,7 @@ static void plan_part(const vv_product_job &job, unsigned i, const vv_launch *on
         unsigned tasks = to.grid.span * tiles;
         to.tasks = tasks > to.tasks ? tasks : to.tasks;
     }
-    unsigned outputs = slots / p.matrices;
+    unsigned outputs = slots / p.matrices * (to.tiles ? to.tiles : 1);
     to.blocks += vv_blocks(p.outputs, outputs);
     grid.outputs = outputs;
     grid.shift = shift;
@@ -199,6 +213,17 @@ static bool fits(const vv_product_job &job, vv_product_way way) {
     return all;
 }
 
+/* Wide strips where they leave no processor idle; but where rows are short, much of the work is
+ * the end, which wants many warps. */
+static vv_product_way strips_of(const vv_product_job &job, size_t meet, const vv_launch *on) {
+    constexpr size_t few = strip_of_16::TN, short_segments = 4;
+    size_t blocks =
+        slots_of_parts(job) / strip_of_64::TM * (job.active ? 1 : vv_blocks(meet, strip_of_64::TN));
+    bool wide = meet > few && blocks >= on->processors &&
+                (segments_of(job) > short_segments || job.part[0].matrices == 1);
+    return wide ? VV_STRIPS_OF_64 : VV_STRIPS_OF_16;
+}
+
 /*
  * By the rows that each weight meets, about, as far as the host can know. Measured on an H200
  * (docs/measurements/2026-11-30-cuda-chain.md). Experts of few rows have mostly one each.
@@ -207,16 +232,20 @@ static vv_product_way rule(const vv_product_job &job, const vv_launch *on) {
     const vv_product_part &p = job.part[0];
     size_t rows = job.active ? job.rows_most : job.rows;
     size_t meet = job.active ? job.rows / job.slices_most : rows;
-    if (rows <= 1 && fits(job, VV_ONE_BY_ONE)) {
+    if ((rows <= 1 || (job.active && rows <= EIGHT)) && fits(job, VV_ONE_BY_ONE)) {
         return VV_ONE_BY_ONE;
     }
-    bool few_floats =
-        vv_is_float_type(p.type) && rows <= 2 * PLAIN && all_slots(job, p) < 2 * PLAIN;
+    size_t slots = slots_of_parts(job);
+    bool few_floats = vv_is_float_type(p.type) &&
+                      vv_blocks(slots, PLAIN) * vv_blocks(rows, PLAIN) < on->processors / 2;
     if ((rows <= EIGHT || few_floats) && fits(job, VV_BY_EIGHT)) {
         return VV_BY_EIGHT;
     }
+    if (kernels_of(p.type)->strip_few) {
+        return strips_of(job, meet, on);
+    }
     constexpr size_t large = tile_of_128::TM;
-    size_t blocks = all_slots(job, p) / large * (job.active ? 1 : meet / large);
+    size_t blocks = slots / large * (job.active ? 1 : meet / large);
     return meet >= large && blocks >= on->processors / 2 ? VV_TILES_OF_128 : VV_TILES_OF_64;
 }
 
@@ -244,22 +273,55 @@ static unsigned rows_at_once(const vv_product_job &job) {
     return rows < most ? rows : most;
 }
 
-static start *kernel_of(const vv_product_job &job, plan &to) {
+/* Tiles of a block, as many as leave each processor many blocks; all, where the way is forced, so
+ * that checks see them. */
+static unsigned tiles_below(const vv_product_job &job, const plan &to, const vv_launch *on) {
+    constexpr size_t enough = 16;
+    size_t blocks =
+        slots_of_parts(job) / to.slots * (job.active ? 1 : vv_blocks(job.rows, to.rows));
+    unsigned tiles = job.way == VV_BY_RULE ? 1 : strip_of_16::TILES;
+    while (tiles < strip_of_16::TILES && blocks / (2 * tiles) >= enough * on->processors) {
+        tiles *= 2;
+    }
+    return tiles;
+}
+
+static start *kernel_of(const vv_product_job &job, plan &to, const vv_launch *on) {
     const kernels *k = kernels_of(job.part[0].type);
     bool floats = k == &float_kernels;
-    if (to.how == VV_TILES_OF_128 && k->many_bytes > shared_most()) {
+    bool strips = to.how >= VV_STRIPS_OF_16;
+    if ((to.how == VV_TILES_OF_128 && k->many_bytes > shared_most()) || (strips && !k->strip_few)) {
         to.how = VV_TILES_OF_64;
+    }
+    if (to.how == VV_STRIPS_OF_128 && k->all_bytes > shared_most()) {
+        to.how = VV_STRIPS_OF_64;
+    }
+    if (to.how == VV_STRIPS_OF_64 && k->some_bytes > shared_most()) {
+        to.how = VV_STRIPS_OF_16;
     }
     switch (to.how) {
     case VV_BY_EIGHT:
         to.rows = rows_at_once(job);
         return start_eight;
     case VV_TILES_OF_64:
-        to.rows = floats ? PLAIN : tile_of_64::TN;
+        to.rows = to.slots = floats ? PLAIN : tile_of_64::TN;
         return k->tile_few;
     case VV_TILES_OF_128:
-        to.rows = floats ? PLAIN : tile_of_128::TN;
+        to.rows = to.slots = floats ? PLAIN : tile_of_128::TN;
         return k->tile_many;
+    case VV_STRIPS_OF_16:
+        to.rows = strip_of_16::TN;
+        to.slots = strip_of_16::TM;
+        to.tiles = tiles_below(job, to, on);
+        return k->strip_few;
+    case VV_STRIPS_OF_64:
+        to.rows = strip_of_64::TN;
+        to.slots = strip_of_64::TM;
+        return k->strip_some;
+    case VV_STRIPS_OF_128:
+        to.rows = strip_of_128::TN;
+        to.slots = strip_of_128::TM;
+        return k->strip_many;
     default:
         to.rows = 1;
         return to.decoded ? k->decoded : start_one;
@@ -271,7 +333,7 @@ static int run(const vv_product_job &job, vv_product_way how, bool decoded, cons
     plan to = {};
     to.decoded = decoded;
     to.how = how;
-    start *s = kernel_of(job, to);
+    start *s = kernel_of(job, to, on);
     bool tiles = by_tiles(to.how);
     to.grid.tile = to.rows;
     to.grid.together = to.grid.spans = 1;
@@ -319,13 +381,23 @@ int vv_cuda_products(const struct vv_product_job *given, const struct vv_launch 
     job.used = job.used ? job.used : 1;
     job.status = on->status;
     vv_product_way how = job.way == VV_BY_RULE ? rule(job, on) : job.way;
-    if (!job.x.float_only && !by_tiles(how)) {
+    bool few = job.parts == 1 || job.rows <= EIGHT; /* so that all parts go the first one's way */
+    if (!job.x.float_only && !by_tiles(how) && (few || job.way != VV_BY_RULE)) {
         return run(job, how, false, on);
     }
+    bool done[VV_PARTS_MAX] = {};
     int code = VV_OK;
-    for (unsigned i = 0; i < given->parts && code == VV_OK; i++) { /* one format a launch */
-        job.part[0] = given->part[i];
-        job.parts = 1;
+    for (unsigned i = 0; i < given->parts && code == VV_OK; i++) { /* a launch for each format */
+        if (done[i]) {
+            continue;
+        }
+        job.parts = 0;
+        for (unsigned j = i; j < given->parts; j++) {
+            if (same_kernels(given->part[i].type, given->part[j].type)) {
+                job.part[job.parts++] = given->part[j];
+                done[j] = true;
+            }
+        }
         bool decoded = job.x.float_only && !vv_is_float_type(job.part[0].type);
         how = decoded ? VV_ONE_BY_ONE : job.way == VV_BY_RULE ? rule(job, on) : job.way;
         code = run(job, how, decoded, on);

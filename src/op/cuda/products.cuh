@@ -4,6 +4,7 @@
 #pragma once
 #include "op/cuda/products_float.cuh"
 #include "op/cuda/products_rows.cuh"
+#include "op/cuda/products_strip.cuh"
 #include "op/cuda/products_tile.cuh"
 
 namespace vv_products {
@@ -11,6 +12,10 @@ namespace vv_products {
 /* Tiles of a few and of many rows: warps of 16 by 64 products, and of 64 by 32. */
 using tile_of_64 = tile_shape<64, 64, 1, 8>;
 using tile_of_128 = tile_shape<128, 128, 4, 4>;
+/* Strips of 16 weight rows by 16 rows of activations; of 32 by 64, once and twice. */
+using strip_of_16 = strip_shape<1, 2, 1, 4, 4>;
+using strip_of_64 = strip_shape<2, 8, 1, 1, 2>;
+using strip_of_128 = strip_shape<2, 8, 2, 1, 1>;
 
 /* Starts a kernel. */
 typedef int start(const vv_product_job &job, const grid_of_job &grid, dim3 blocks, unsigned threads,
@@ -179,9 +184,21 @@ __global__ void __launch_bounds__(SHAPE::THREADS, SHAPE::BLOCKS)
     });
 }
 
+template <int TYPE, class SHAPE>
+__global__ void __launch_bounds__(SHAPE::THREADS, SHAPE::BLOCKS)
+    strip(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
+    constexpr unsigned TN = SHAPE::TN;
+    auto &memory = *vv_dynamic_shared<strip_memory<TYPE, SHAPE>>();
+    run_block<TN>(job, grid, [&](const place &at, const rows_in_hand<TN> &rows) {
+        strip_block<TYPE, SHAPE>(job, at, rows, memory);
+    });
+}
+
 struct kernels {
     start *tile_few, *tile_many, *decoded;
-    size_t many_bytes; /* of shared memory that tile_many takes */
+    size_t many_bytes;                          /* of shared memory that tile_many takes */
+    start *strip_few, *strip_some, *strip_many; /* or nullptr */
+    size_t some_bytes, all_bytes;               /* of shared memory that the last two take */
 };
 
 /* The kernels of a quantised type (products_super.cu, products_grid.cu, products_block.cu); NULL:
@@ -203,9 +220,31 @@ int start_decoded(const vv_product_job &job, const grid_of_job &grid, dim3 block
     return vv_start_early(decoded<TYPE>, blocks, threads, shared, stream, job, grid);
 }
 
+template <int TYPE, class SHAPE>
+int start_strip(const vv_product_job &job, const grid_of_job &grid, dim3 blocks, unsigned, size_t,
+                void *stream) {
+    return vv_start_early((strip<TYPE, SHAPE>), blocks, SHAPE::THREADS,
+                          sizeof(strip_memory<TYPE, SHAPE>), stream, job, grid);
+}
+
+template <int TYPE, class SHAPE> constexpr start *strip_starter() {
+    if constexpr (lane_codes<TYPE>::HERE) {
+        return start_strip<TYPE, SHAPE>;
+    } else {
+        return nullptr;
+    }
+}
+
 template <int TYPE> struct starters {
-    static constexpr kernels list = {start_tile<TYPE, tile_of_64>, start_tile<TYPE, tile_of_128>,
-                                     start_decoded<TYPE>, sizeof(tile_memory<TYPE, tile_of_128>)};
+    static constexpr kernels list = {start_tile<TYPE, tile_of_64>,
+                                     start_tile<TYPE, tile_of_128>,
+                                     start_decoded<TYPE>,
+                                     sizeof(tile_memory<TYPE, tile_of_128>),
+                                     strip_starter<TYPE, strip_of_16>(),
+                                     strip_starter<TYPE, strip_of_64>(),
+                                     strip_starter<TYPE, strip_of_128>(),
+                                     sizeof(strip_memory<TYPE, strip_of_64>),
+                                     sizeof(strip_memory<TYPE, strip_of_128>)};
 };
 
 #define VV_KERNELS(TYPE)                                                                           \

@@ -20,7 +20,10 @@ enum vv_product_way {
     VV_ONE_BY_ONE,
     VV_BY_EIGHT,
     VV_TILES_OF_64,
-    VV_TILES_OF_128
+    VV_TILES_OF_128,
+    VV_STRIPS_OF_16,
+    VV_STRIPS_OF_64,
+    VV_STRIPS_OF_128
 };
 
 /* Formats whose rows are floats. */

@@ -261,6 +261,23 @@ static void check_passes(struct vv_check *check) {
     }
 }
 
+/* More outputs than a block of any kernel takes, by rows that end within one's tile. */
+static void check_blocks(struct vv_check *check) {
+    static const int types[] = {VV_TYPE_Q8_0, VV_TYPE_Q5_1, VV_TYPE_Q4_K,
+                                VV_TYPE_Q5_K, VV_TYPE_Q6_K, VV_TYPE_F32};
+    enum { OUTPUTS = 277 };
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        const struct vv_format *f = vv_format(types[i]);
+        size_t width = f->block_values == 256 ? 768 : 416;
+        int32_t rows = 73;
+        struct vv_gemv a = make(check, types[i], width, OUTPUTS, &rows);
+        a.y = vv_check_floats(check, (size_t)rows * OUTPUTS);
+        vv_check_variants(check, &vv_gemv, &a, "%s, %d outputs, %d rows of %zu", f->name, OUTPUTS,
+                          (int)rows, width);
+        vv_check_reset(check);
+    }
+}
+
 /* ---- misreadings ---- */
 
 enum misreading {
@@ -496,5 +513,6 @@ void vv_gemv_check(struct vv_check *check) {
     }
     check_bounds(check);
     check_passes(check);
+    check_blocks(check);
     check_refusals(check);
 }

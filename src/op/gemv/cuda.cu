@@ -95,7 +95,7 @@ template <vv_product_way WAY> bool fits(const void *args) {
         least = 9;
         break;
     }
-    if (WAY == VV_TILES_OF_128 && vv_is_float_type(a->weight->type)) {
+    if (WAY > VV_TILES_OF_64 && vv_is_float_type(a->weight->type)) {
         return false; /* floats have one tile */
     }
     return rows >= least && rows <= most && !a->x.float_only &&
@@ -110,6 +110,9 @@ const vv_variant variants[] = {
     VV_GEMV("gemv/cuda_eight", VV_BY_EIGHT),
     VV_GEMV("gemv/cuda_tile_64", VV_TILES_OF_64),
     VV_GEMV("gemv/cuda_tile_128", VV_TILES_OF_128),
+    VV_GEMV("gemv/cuda_strip_16", VV_STRIPS_OF_16),
+    VV_GEMV("gemv/cuda_strip_64", VV_STRIPS_OF_64),
+    VV_GEMV("gemv/cuda_strip_128", VV_STRIPS_OF_128),
     {"gemv/cuda", VV_CUDA_ANY, true, nullptr, &vv_layout_split, nullptr, launch<VV_BY_RULE>,
      nullptr, launch_all},
     {},

@@ -109,9 +109,10 @@ void add(vv_product_job *job, const vv_weight *weight, vv_product_end end, float
     part->to_row = weight->rows;
 }
 
-int launch_down(const void *args, const vv_launch *on) {
+template <vv_product_way WAY> int launch_down(const void *args, const vv_launch *on) {
     auto a = static_cast<const struct vv_hyper_down *>(args);
     vv_product_job job = {};
+    job.way = WAY;
     job.x = a->h;
     job.rows = (unsigned)vv_rows(a->rows);
     job.streams = (unsigned)a->streams;
@@ -128,9 +129,20 @@ bool fits_up(const void *args) {
     return static_cast<const struct vv_hyper_up *>(args)->streams <= VV_MATRICES_MAX;
 }
 
-int launch_up(const void *args, const vv_launch *on) {
+/* Ways other than the rule's are for many rows of activations. */
+bool many_down(const void *args) {
+    auto a = static_cast<const struct vv_hyper_down *>(args);
+    return vv_rows(a->rows) > 8 && !a->h.float_only;
+}
+bool many_up(const void *args) {
+    auto a = static_cast<const struct vv_hyper_up *>(args);
+    return fits_up(args) && vv_rows(a->rows) > 8 && !a->a.float_only;
+}
+
+template <vv_product_way WAY> int launch_up(const void *args, const vv_launch *on) {
     auto a = static_cast<const struct vv_hyper_up *>(args);
     vv_product_job job = {};
+    job.way = WAY;
     job.x = a->a;
     job.rows = (unsigned)vv_rows(a->rows);
     job.streams = (unsigned)a->streams;
@@ -148,13 +160,25 @@ const vv_variant norm_variants[] = {
      launch_norm_planes},
     {},
 };
+#define VV_WAY(part, name, way)                                                                    \
+    {                                                                                              \
+        "hyper_" #part "/cuda_" name, VV_CUDA_ANY, true, many_##part, &vv_layout_split, nullptr,   \
+            launch_##part<way>, nullptr                                                            \
+    }
+#define VV_WAYS(part)                                                                              \
+    VV_WAY(part, "tile_64", VV_TILES_OF_64), VV_WAY(part, "tile_128", VV_TILES_OF_128),            \
+        VV_WAY(part, "strip_16", VV_STRIPS_OF_16), VV_WAY(part, "strip_64", VV_STRIPS_OF_64)
+
 const vv_variant down_variants[] = {
-    {"hyper_down/cuda", VV_CUDA_ANY, true, nullptr, &vv_layout_split, nullptr, launch_down,
-     nullptr},
+    VV_WAYS(down),
+    {"hyper_down/cuda", VV_CUDA_ANY, true, nullptr, &vv_layout_split, nullptr,
+     launch_down<VV_BY_RULE>, nullptr},
     {},
 };
 const vv_variant up_variants[] = {
-    {"hyper_up/cuda", VV_CUDA_ANY, true, fits_up, &vv_layout_split, nullptr, launch_up, nullptr},
+    VV_WAYS(up),
+    {"hyper_up/cuda", VV_CUDA_ANY, true, fits_up, &vv_layout_split, nullptr, launch_up<VV_BY_RULE>,
+     nullptr},
     {},
 };
 
