@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "draft/depth.h"
 #include "base/random.h"
+#include "draft/depth.h"
 
 #include <math.h>
 #include <string.h>

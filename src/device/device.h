@@ -33,9 +33,11 @@ struct vv_device_calls {
     void (*layout)(struct vv_device *device, const struct vv_state_part *part, uint32_t slots,
                    uint32_t tokens, uint32_t window, struct vv_state_view *view);
     /* Copies `count` pieces of `bytes`, which lie `to_stride` and `from_stride` bytes apart. Either
-     * side may be the host's memory or the device's; the two don't overlap. */
+     * side may be the host's memory or the device's; the two don't overlap. It is done, and the
+     * host's memory free for other use, after `settle`. */
     void (*copy)(struct vv_device *device, void *to, size_t to_stride, const void *from,
                  size_t from_stride, size_t bytes, size_t count);
+    void (*settle)(struct vv_device *device); /* NULL: copies are done when they return */
 };
 
 struct vv_device {
@@ -52,6 +54,13 @@ struct vv_device {
     const struct vv_layout *layout; /* of all weights there; NULL: the file's order */
     bool packs_weights;             /* wants variants with a weight order of their own */
 };
+
+/* Waits for copies. */
+static inline void vv_device_settle(struct vv_device *device) {
+    if (device->calls->settle) {
+        device->calls->settle(device);
+    }
+}
 
 /* Where a CPU's threads run and its memory lies (device/cpu/placement.h). */
 enum vv_numa {

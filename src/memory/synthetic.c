@@ -209,5 +209,6 @@ int vv_made_up_place(struct vv_synthetic *synthetic, const struct vv_made_up *ma
         device->calls->copy(device, (uint8_t *)to + row * row_bytes, row_bytes, from, row_bytes,
                             row_bytes, n);
     }
+    vv_device_settle(device);
     return code;
 }

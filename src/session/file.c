@@ -52,6 +52,7 @@ static int save_extent(const struct vv_session *s, uint32_t slot, struct vv_savi
                        enum vv_saved_kind kind, struct vv_extent extent, uint8_t *buffer,
                        struct vv_error *error) {
     vv_extent_read(s, slot, extent, buffer);
+    vv_extents_settle(s);
     return vv_saving_block(saving, kind, extent.to, buffer,
                            vv_extent_bytes(s->parts, s->part_count, extent), error);
 }
@@ -176,6 +177,7 @@ static void load_mark(struct vv_session *s, uint32_t slot, const struct vv_saved
     if (block->position == has->length) {
         vv_extent_write(s, slot, (struct vv_extent){VV_EXTENT_MOVING, 0, has->length},
                         block->bytes);
+        vv_extents_settle(s);
     }
     struct vv_block *mark = vv_session_room_for_mark(s, block->position, block->size);
     if (mark) {
@@ -201,6 +203,7 @@ static int load_block(struct vv_session *s, uint32_t slot, const struct vv_file 
     case VV_SAVED_PAGE:
         vv_extent_write(s, slot, (struct vv_extent){VV_EXTENT_GROWN, *from, block->position},
                         block->bytes);
+        vv_extents_settle(s);
         *from = block->position;
         return VV_OK;
     case VV_SAVED_MARK:

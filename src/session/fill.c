@@ -53,6 +53,7 @@ static void fill_part(const struct vv_session *s, size_t index, uint32_t slot, u
         }
         s->device->calls->copy(s->device, vv_state_at(view, (int32_t)slot, (int64_t)e),
                                view->entry_stride, room, bytes, bytes, count);
+        vv_device_settle(s->device);
         e += count;
     }
 }

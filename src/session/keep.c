@@ -98,6 +98,7 @@ int vv_session_checkpoint(struct vv_session *s, uint32_t slot, struct vv_error *
     struct vv_block *mark = vv_session_room_for_mark(s, has->length, bytes);
     if (mark) {
         vv_extent_read(s, slot, moving(has->length), mark->data);
+        vv_extents_settle(s);
     }
     if (!mark || !vv_blocks_add(&s->store, &has->marks, mark)) {
         return vv_fail(error, VV_ERROR_MEMORY,
@@ -132,6 +133,7 @@ int vv_session_truncate(struct vv_session *s, uint32_t slot, size_t length,
     const struct vv_block *mark = vv_blocks_before(&s->slots[slot].has.marks, length);
     if (mark) {
         vv_extent_write(s, slot, moving(mark->position), mark->data);
+        vv_extents_settle(s);
     }
     cut(s, slot, mark ? mark->position : 0);
     return VV_OK;
@@ -165,6 +167,7 @@ static int fork_from(struct vv_session *s, uint32_t from, uint32_t to, size_t le
     } else if (mark) {
         vv_extent_write(s, to, moving(mark->position), mark->data);
     }
+    vv_extents_settle(s);
     return adopt(s, to, has, length, error);
 }
 
@@ -177,26 +180,27 @@ int vv_session_fork(struct vv_session *s, uint32_t from, uint32_t to, struct vv_
     return fork_from(s, from, to, s->slots[from].has.length, error);
 }
 
-/* Page `index` of a slot, which ends at `end`. NULL: no memory. */
-static struct vv_block *read_page(struct vv_session *s, uint32_t slot, size_t index, size_t end) {
+/* Adds page `index` of a slot, which ends at `end`, to a list; false: no memory. */
+static bool add_page(struct vv_session *s, uint32_t slot, size_t index, size_t end,
+                     struct vv_blocks *pages) {
     struct vv_extent extent = grown(index * VV_PAGE_TOKENS, end);
     struct vv_block *page = vv_block_new(&s->store, end, bytes_of(s, extent));
-    if (page) {
+    bool added = page && vv_blocks_add(&s->store, pages, page);
+    if (added) {
         vv_extent_read(s, slot, extent, page->data);
     }
-    return page;
+    return added;
 }
 
 /* Copies the pages of a slot that have no copy yet. */
 static bool copy_pages(struct vv_session *s, uint32_t slot) {
     struct vv_sequence *has = &s->slots[slot].has;
-    for (size_t i = has->pages.count; i < has->length / VV_PAGE_TOKENS; i++) {
-        struct vv_block *page = read_page(s, slot, i, (i + 1) * VV_PAGE_TOKENS);
-        if (!page || !vv_blocks_add(&s->store, &has->pages, page)) {
-            return false;
-        }
+    bool done = true;
+    for (size_t i = has->pages.count; i < has->length / VV_PAGE_TOKENS && done; i++) {
+        done = add_page(s, slot, i, (i + 1) * VV_PAGE_TOKENS, &has->pages);
     }
-    return true;
+    vv_extents_settle(s);
+    return done;
 }
 
 /* A sequence that holds what the slot holds; NULL: no memory. */
@@ -215,8 +219,8 @@ static struct vv_sequence *copy_of(struct vv_session *s, uint32_t slot) {
     bool done = vv_blocks_share(&s->store, &copy->marks, &has->marks, has->length) &&
                 vv_blocks_share(&s->store, &copy->pages, &has->pages, has->length);
     if (done && whole * VV_PAGE_TOKENS < has->length) {
-        struct vv_block *rest = read_page(s, slot, whole, has->length);
-        done = rest && vv_blocks_add(&s->store, &copy->pages, rest);
+        done = add_page(s, slot, whole, has->length, &copy->pages);
+        vv_extents_settle(s);
     }
     if (!done) {
         vv_sequence_empty(&s->store, copy);
@@ -256,6 +260,7 @@ static int restore(struct vv_session *s, uint32_t slot, struct vv_sequence *from
         vv_extent_write(s, slot, grown(i * VV_PAGE_TOKENS, page->position), page->data);
     }
     vv_extent_write(s, slot, moving(mark->position), mark->data);
+    vv_extents_settle(s);
     from->used = ++s->store.clock;
     return adopt(s, slot, from, length, error);
 }

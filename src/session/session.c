@@ -1,6 +1,7 @@
 #include "session/session.h"
 #include "op/sample/contract.h"
 #include "session/internal.h"
+#include "session/state.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -203,6 +204,21 @@ static void set_spacing(struct vv_session *s) {
     s->spacing = (size_t)spacing;
 }
 
+/* Beside a device with memory of its own: what is kept lies where copies are fast. Room for all
+ * that slots may hold, and as much again for one more, is got ahead. Without, keeping is slower. */
+static void provide_pool(struct vv_session *s) {
+    const struct vv_session_options *o = &s->options;
+    if (!s->device->launcher || o->keep_bytes == 0) {
+        return;
+    }
+    struct vv_extent all = {VV_EXTENT_ALL, 0, o->context};
+    uint64_t ahead = (o->slots + 1) * (uint64_t)vv_extent_bytes(s->parts, s->part_count, all);
+    s->store.pool = vv_pool_new(s->device, o->keep_bytes);
+    if (s->store.pool) {
+        vv_pool_provide(s->store.pool, ahead < o->keep_bytes ? ahead : o->keep_bytes);
+    }
+}
+
 int vv_session_new(const struct vv_gguf *file, const struct vv_family *family, const void *geometry,
                    const struct vv_session_options *options, struct vv_session **session,
                    struct vv_error *error) {
@@ -239,6 +255,7 @@ int vv_session_new(const struct vv_gguf *file, const struct vv_family *family, c
         return code;
     }
     set_spacing(s);
+    provide_pool(s);
     *session = s;
     return VV_OK;
 }
@@ -257,6 +274,7 @@ void vv_session_free(struct vv_session *s) {
         }
     }
     vv_session_forget(s);
+    vv_pool_free(s->store.pool);
     s->family->unbind(s->bound);
     vv_weights_free(s->weights);
     if (s->device) {

@@ -94,11 +94,16 @@ void vv_extent_copy(const struct vv_session *s, uint32_t from, uint32_t to,
          extent);
 }
 
+void vv_extents_settle(const struct vv_session *s) {
+    vv_device_settle(s->device);
+}
+
 size_t vv_session_state(const struct vv_session *s, uint32_t slot, void *out, size_t room) {
     struct vv_extent all = {VV_EXTENT_ALL, 0, s->slots[slot].has.length};
     size_t bytes = vv_extent_bytes(s->parts, s->part_count, all);
     if (out && bytes <= room) {
         vv_extent_read(s, slot, all, out);
+        vv_extents_settle(s);
     }
     return bytes;
 }

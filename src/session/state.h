@@ -22,7 +22,8 @@ size_t vv_state_live(const struct vv_state_part *part, size_t length, size_t *fi
 /* Bytes of an extent in its serial form: for each part in declared order its entries, ascending. */
 size_t vv_extent_bytes(const struct vv_state_part *parts, size_t count, struct vv_extent extent);
 
-/* The extent of a slot into bytes, or bytes into it. Neither looks at the slot's length. */
+/* The extent of a slot into bytes, or bytes into it. Neither looks at the slot's length. All copies
+ * are done after vv_extents_settle; until then the bytes have to stay. */
 void vv_extent_read(const struct vv_session *session, uint32_t slot, struct vv_extent extent,
                     uint8_t *to);
 void vv_extent_write(const struct vv_session *session, uint32_t slot, struct vv_extent extent,
@@ -30,3 +31,4 @@ void vv_extent_write(const struct vv_session *session, uint32_t slot, struct vv_
 /* One slot's extent into another's, within the device. */
 void vv_extent_copy(const struct vv_session *session, uint32_t from, uint32_t to,
                     struct vv_extent extent);
+void vv_extents_settle(const struct vv_session *session);

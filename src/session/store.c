@@ -6,7 +6,9 @@
 /* ---- blocks ---- */
 
 struct vv_block *vv_block_new(struct vv_store *store, size_t position, size_t bytes) {
-    struct vv_block *block = malloc(sizeof *block + bytes);
+    size_t size = sizeof(struct vv_block) + bytes;
+    struct vv_block *block = store->pool ? vv_pool_take(store->pool, size) : NULL;
+    block = block ? block : malloc(size);
     if (block) {
         *block = (struct vv_block){.owners = 1, .position = position, .bytes = bytes};
         store->bytes += bytes;
@@ -17,7 +19,9 @@ struct vv_block *vv_block_new(struct vv_store *store, size_t position, size_t by
 void vv_block_drop(struct vv_store *store, struct vv_block *block) {
     if (block && --block->owners == 0) {
         store->bytes -= block->bytes;
-        free(block);
+        if (!store->pool || !vv_pool_give(store->pool, block, sizeof *block + block->bytes)) {
+            free(block);
+        }
     }
 }
 
@@ -216,5 +220,5 @@ void vv_store_clear(struct vv_store *store) {
         drop(store, store->count - 1);
     }
     free(store->kept);
-    *store = (struct vv_store){.budget = store->budget};
+    *store = (struct vv_store){.budget = store->budget, .pool = store->pool};
 }

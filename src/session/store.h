@@ -10,6 +10,7 @@
  */
 #pragma once
 #include "base/error.h"
+#include "session/pool.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,6 +40,7 @@ struct vv_sequence {
 
 struct vv_store {
     uint64_t budget, bytes; /* of all blocks */
+    struct vv_pool *pool;   /* where blocks lie as long as it has room; NULL: nowhere special */
     struct vv_sequence **kept;
     size_t count, room;
     uint64_t clock;

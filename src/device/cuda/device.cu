@@ -87,14 +87,17 @@ void cuda_copy(vv_device *device, void *to, const void *from, size_t bytes) {
 
 void cuda_copy_pieces(vv_device *device, void *to, size_t to_stride, const void *from,
                       size_t from_stride, size_t bytes, size_t count) {
+    cudaStream_t stream = of(device)->stream[0];
     if (to_stride == bytes && from_stride == bytes) {
-        cuda_copy(device, to, from, bytes * count);
-        return;
+        cudaMemcpyAsync(to, from, bytes * count, cudaMemcpyDefault, stream);
+    } else {
+        cudaMemcpy2DAsync(to, to_stride, from, from_stride, bytes, count, cudaMemcpyDefault,
+                          stream);
     }
-    cuda_device *d = of(device);
-    cudaMemcpy2DAsync(to, to_stride, from, from_stride, bytes, count, cudaMemcpyDefault,
-                      d->stream[0]);
-    cudaStreamSynchronize(d->stream[0]);
+}
+
+void cuda_settle(vv_device *device) {
+    cudaStreamSynchronize(of(device)->stream[0]);
 }
 
 /* As on the CPU; sequences begin on lines of memory. */
@@ -330,9 +333,9 @@ int look(cuda_device *d, vv_error *error) {
 } // namespace
 
 int vv_cuda_open(vv_device **device, vv_error *error) {
-    static const vv_device_calls calls = {cuda_close,  cuda_allocate,   cuda_release,
-                                          cuda_copy,   cuda_copy,       nullptr,
-                                          cuda_layout, cuda_copy_pieces};
+    static const vv_device_calls calls = {cuda_close,  cuda_allocate,    cuda_release,
+                                          cuda_copy,   cuda_copy,        nullptr,
+                                          cuda_layout, cuda_copy_pieces, cuda_settle};
     static const vv_launcher launcher = {begin,   branch,   join,   end,          play,    forget,
                                          upload,  download, wait,   mark,         seconds, share,
                                          unshare, host,     unhost, vv_cuda_rates};
