@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # device.sh [STEP...]: builds varve with its CUDA kernels, checks them and measures them on this
-# machine's GPU. Steps: build check sanitize equal bench model; none: all of them. Results go to one
+# machine's GPU. Steps: build check sanitize equal steps bench model; none: all of them. Results go to one
 # folder. Set in the environment, where the default doesn't suit:
 #   BUILD     build folder with varve and libvarve_cuda.so   (build/cuda)
 #   RESULTS   where results go                               (build/device-results)
 #   FIXTURES  a folder with more models, qwen4exp/*.gguf     (none)
 #   MODEL     a file to measure as a model                   (none)
+#   STEPS     random steps of sessions                       (10000)
 #   LIMIT     seconds that one step may take                 (600)
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -77,6 +78,13 @@ do_equal() {
     echo "equal: $compared files of logits have the CPU's bytes"
 }
 
+# Random scripts of everything that moves a sequence's state, on the CPU and the GPU in turn.
+do_steps() {
+    [[ -x $build/tests/test_kept ]] ||
+        { cmake -B "$build" -DVARVE_TESTS=ON && cmake --build "$build" --target test_kept; } || return 1
+    BUILD=$build tools/steps.sh "${STEPS:-10000}" cuda
+}
+
 do_bench() { "$varve" bench ${BENCH:-} --device cuda --rows 1,2,4,8 --rounds 5; }
 
 do_model() {
@@ -85,7 +93,7 @@ do_model() {
 }
 
 steps=("$@")
-((${#steps[@]})) || steps=(build check sanitize equal bench ${MODEL:+model})
+((${#steps[@]})) || steps=(build check sanitize equal steps bench ${MODEL:+model})
 for name in "${steps[@]}"; do
     [[ $(type -t "do_$name") == function ]] || { echo "device: no step is called $name" >&2; exit 2; }
     [[ $name == build ]] || [[ -s $results/facts.txt ]] || facts > "$results/facts.txt" 2>&1
