@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
+#include "base/random.h"
 #include "draft/drafter.h"
 #include "draft/suffix_tree.h"
-#include "base/random.h"
 
 #include <stdlib.h>
 #include <string.h>
