@@ -36,7 +36,7 @@ struct vv_variant;
 
 /* Steps that follow each other, a chain: each part of one, which is a row or a piece of it, takes
  * up what the same part of the one before it left. */
-enum { VV_CHAIN_STEPS = 4, VV_CHAINS_MOST = 8, VV_CHAINED_MOST = 20 /* steps of all chains */ };
+enum { VV_CHAIN_STEPS = 4, VV_CHAINS_MOST = 8, VV_CHAINED_MOST = 14 /* steps of all chains */ };
 struct vv_chain {
     struct vv_launched_step step[VV_CHAIN_STEPS];
     const struct vv_variant *variant[VV_CHAIN_STEPS];

@@ -4,11 +4,17 @@
 #include "op/cache_write/cuda_part.cuh"
 #include "op/compress/cuda_part.cuh"
 #include "op/cuda/chain.h"
+#include "op/experts/cuda_sum.cuh"
+#include "op/hash_route/cuda_part.cuh"
 #include "op/quantize_rows/cuda_segment.cuh"
 #include "op/rms_norm/cuda_part.cuh"
 #include "op/rope_pairs/cuda_part.cuh"
 #include "op/round_half/cuda_part.cuh"
+#include "op/route/cuda_row.cuh"
 #include "op/sinkhorn/cuda_part.cuh"
+VV_C_BEGIN
+#include "op/swiglu/contract.h"
+VV_C_END
 
 namespace {
 
@@ -35,6 +41,11 @@ struct chained {
         cache_job store;
         struct vv_sinkhorn sinkhorn;
         struct vv_stream_read read;
+        struct vv_stream_write write;
+        struct vv_hash_route route;
+        struct vv_route_group group;
+        struct vv_swiglu swiglu;
+        struct vv_expert_sum sum;
         merge_job attend;
     };
 };
@@ -52,6 +63,8 @@ struct chains {
     unsigned count;
     unsigned long long *status;
 };
+
+static_assert(sizeof(chains) <= 4096, "what a kernel can be given on any driver");
 
 /* What a part of a step touches of what the step before it left: `floats` from first + part ·
  * stride on. */
@@ -91,7 +104,40 @@ const struct vv_stream_read &read_of(const void *args) {
     return *static_cast<const struct vv_stream_read *>(args);
 }
 
+const struct vv_stream_write &write_of(const void *args) {
+    return *static_cast<const struct vv_stream_write *>(args);
+}
+const struct vv_hash_route &route_of(const void *args) {
+    return *static_cast<const struct vv_hash_route *>(args);
+}
+const struct vv_route_group &group_of(const void *args) {
+    return *static_cast<const struct vv_route_group *>(args);
+}
+const struct vv_swiglu &swiglu_of(const void *args) {
+    return *static_cast<const struct vv_swiglu *>(args);
+}
+const struct vv_expert_sum &sum_of(const void *args) {
+    return *static_cast<const struct vv_expert_sum *>(args);
+}
+
 /* ---- what may follow what ---- */
+
+enum {
+    COLUMNS = 128,
+    GATED = 256
+}; /* of a part, where a row's values have nothing to do with each
+    * other */
+
+/* How many parts of so many values a row has. */
+size_t pieces(size_t width, size_t each) {
+    return width % each == 0 ? width / each : 1;
+}
+
+/* Rows of `width` values from `first` on, in pieces. */
+region cut(const float *first, size_t width, size_t each, size_t rows) {
+    size_t parts = pieces(width, each);
+    return {first, width / parts, width / parts, rows * parts};
+}
 
 /* Parts of a step that lie one behind the other from row to row; none: they don't. */
 region even(const float *first, size_t row, size_t stride, size_t floats, size_t rows,
@@ -139,6 +185,14 @@ region taken_by(int kind, const void *args) {
         auto &a = read_of(args);
         return {a.pre, a.streams, a.streams, vv_rows(a.rows)};
     }
+    case VV_CHAIN_WRITE: {
+        auto &a = write_of(args);
+        return cut(a.y, a.width, COLUMNS, vv_rows(a.rows));
+    }
+    case VV_CHAIN_GROUP: {
+        auto &a = group_of(args);
+        return {reinterpret_cast<const float *>(a.expert), a.used, a.used, vv_rows(a.rows)};
+    }
     default:
         return {};
     }
@@ -163,6 +217,18 @@ region left_by(int kind, const void *args) {
     case VV_CHAIN_READ: {
         auto &a = read_of(args);
         return {a.u, a.width, a.width, vv_rows(a.rows)};
+    }
+    case VV_CHAIN_ROUTE: {
+        auto &a = route_of(args);
+        return {reinterpret_cast<const float *>(a.expert), a.used, a.used, vv_rows(a.rows)};
+    }
+    case VV_CHAIN_SWIGLU: {
+        auto &a = swiglu_of(args);
+        return cut(a.h, a.width, GATED, vv_rows(a.rows));
+    }
+    case VV_CHAIN_SUM: {
+        auto &a = sum_of(args);
+        return cut(a.o, a.width, COLUMNS, vv_rows(a.rows));
     }
     case VV_CHAIN_ATTEND: {
         auto &a = attend_args(args);
@@ -227,6 +293,8 @@ bool suits(int kind, const void *args) {
         return sinkhorn_of(args).streams * sinkhorn_of(args).width <= 32768;
     case VV_CHAIN_COMPRESS:
         return compress_of(args).width <= 4096;
+    case VV_CHAIN_GROUP:
+        return vv_rows(group_of(args).rows) == 1 && group_of(args).used <= ROW_PAIRS_MOST;
     case VV_CHAIN_ATTEND:
         return vv_cuda_attend_splits(args);
     default:
@@ -254,6 +322,15 @@ __device__ void planes_part(const vv_planes &p, unsigned rows, unsigned part, un
         const float *x = p.x + (size_t)row * width + first;
         float4 four = first < width ? *reinterpret_cast<const float4 *>(x) : float4{};
         quantise_segment(p, row, segment, four, trouble);
+    }
+}
+
+/* Calls take(i) for the values of a piece of a row. */
+template <typename Take>
+__device__ void each_of_piece(size_t width, unsigned part, unsigned parts, Take take) {
+    unsigned each = (unsigned)width / parts;
+    for (unsigned i = threadIdx.x; i < each; i += blockDim.x) {
+        take(part * each + i);
     }
 }
 
@@ -306,6 +383,26 @@ __device__ void run_task(const chained &t, const place &at, vv_trouble trouble) 
     case VV_CHAIN_SINKHORN:
         sinkhorn_row(t.sinkhorn, at.row, at.which, reinterpret_cast<sinkhorn_memory *>(shared),
                      trouble);
+        break;
+    case VV_CHAIN_WRITE:
+        each_of_piece(t.write.width, at.part, at.parts,
+                      [&](unsigned i) { write_column(t.write, at.row, i); });
+        break;
+    case VV_CHAIN_ROUTE:
+        hash_route_row(t.route, at.row, reinterpret_cast<uint32_t *>(shared), trouble);
+        break;
+    case VV_CHAIN_GROUP:
+        group_row(t.group, reinterpret_cast<group_memory *>(shared), trouble);
+        break;
+    case VV_CHAIN_SWIGLU:
+        each_of_piece(t.swiglu.width, at.part, at.parts, [&](unsigned i) {
+            size_t n = at.row * t.swiglu.width + i;
+            t.swiglu.h[n] = vv_gated(t.swiglu.gate[n], t.swiglu.up[n], vv_limit(t.swiglu.limit));
+        });
+        break;
+    case VV_CHAIN_SUM:
+        each_of_piece(t.sum.width, at.part, at.parts,
+                      [&](unsigned i) { sum_experts(t.sum, at.row, i); });
         break;
     case VV_CHAIN_ATTEND:
         merge_head(t.attend, at.row, at.part, reinterpret_cast<float4 *>(shared));
@@ -416,6 +513,27 @@ wants task_of(int kind, const void *args, const vv_launch *on, chained *to) {
         auto &a = to->sinkhorn = sinkhorn_of(args);
         return {vv_rows(a.rows), 1, vv_segment_threads(a.streams * a.width), sinkhorn_bytes(a)};
     }
+    case VV_CHAIN_WRITE: {
+        auto &a = to->write = write_of(args);
+        return {vv_rows(a.rows), pieces(a.width, COLUMNS), COLUMNS, 0};
+    }
+    case VV_CHAIN_ROUTE: {
+        auto &a = to->route = route_of(args);
+        a.window = vv_on_device_as(on, a.window);
+        return {vv_rows(route_of(args).rows), 1, 256, hash_route_bytes(a)};
+    }
+    case VV_CHAIN_GROUP: {
+        auto &a = to->group = group_of(args);
+        return {vv_rows(a.rows), 1, 256, sizeof(group_memory)};
+    }
+    case VV_CHAIN_SWIGLU: {
+        auto &a = to->swiglu = swiglu_of(args);
+        return {vv_rows(a.rows), pieces(a.width, GATED), GATED, 0};
+    }
+    case VV_CHAIN_SUM: {
+        auto &a = to->sum = sum_of(args);
+        return {vv_rows(a.rows), pieces(a.width, COLUMNS), COLUMNS, 0};
+    }
     case VV_CHAIN_ATTEND: {
         auto &a = attend_args(args);
         to->attend = {attend_task(args, on, to->step), partials_of(a, on)};
@@ -478,5 +596,7 @@ extern const vv_chaining vv_cuda_chaining[VV_CHAIN_KINDS] = {
     VV_CHAINED(VV_CHAIN_NORM),     VV_CHAINED(VV_CHAIN_ROPE),   VV_CHAINED(VV_CHAIN_FP8),
     VV_CHAINED(VV_CHAIN_FP4),      VV_CHAINED(VV_CHAIN_HALF),   VV_CHAINED(VV_CHAIN_PLANES),
     VV_CHAINED(VV_CHAIN_COMPRESS), VV_CHAINED(VV_CHAIN_STORE),  VV_CHAINED(VV_CHAIN_SINKHORN),
-    VV_CHAINED(VV_CHAIN_READ),     VV_CHAINED(VV_CHAIN_ATTEND),
+    VV_CHAINED(VV_CHAIN_READ),     VV_CHAINED(VV_CHAIN_WRITE),  VV_CHAINED(VV_CHAIN_ROUTE),
+    VV_CHAINED(VV_CHAIN_GROUP),    VV_CHAINED(VV_CHAIN_SWIGLU), VV_CHAINED(VV_CHAIN_SUM),
+    VV_CHAINED(VV_CHAIN_ATTEND),
 };

@@ -18,6 +18,11 @@ enum vv_chain_kind {
     VV_CHAIN_STORE,    /* cache_write */
     VV_CHAIN_SINKHORN, /* sinkhorn */
     VV_CHAIN_READ,     /* stream_read */
+    VV_CHAIN_WRITE,    /* stream_write */
+    VV_CHAIN_ROUTE,    /* hash_route */
+    VV_CHAIN_GROUP,    /* route_group, of one row */
+    VV_CHAIN_SWIGLU,   /* swiglu */
+    VV_CHAIN_SUM,      /* expert_sum */
     VV_CHAIN_ATTEND,   /* attend_window: the merge of its chunks, which another kernel makes */
     VV_CHAIN_KINDS
 };

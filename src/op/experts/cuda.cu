@@ -3,7 +3,8 @@
  * count ends at once, so the host need not know it. Gate and up of one format are multiplied
  * together, and their end is silu and product; others go through scratch memory.
  */
-#include "op/cuda/kernel.cuh"
+#include "op/cuda/chain.h"
+#include "op/experts/cuda_sum.cuh"
 VV_C_BEGIN
 #include "op/experts/contract.h"
 #include "quant/split.h"
@@ -135,33 +136,14 @@ template <vv_product_way WAY> int launch_down(const void *args, const vv_launch 
 
 /* ---- sum ---- */
 
-enum { SUM_THREADS = 64, SUMMED_AT_ONCE = 16 };
+enum { SUM_THREADS = 64 };
 
-/* A thread a value; what it adds up is asked for together. */
 __global__ void __launch_bounds__(SUM_THREADS) add(struct vv_expert_sum a, size_t n) {
-    unsigned width = (unsigned)a.width, used = (unsigned)a.used;
-    unsigned at = blockIdx.x * SUM_THREADS + threadIdx.x, row = at / width, i = at % width;
-    const float *weight = a.weight + (size_t)row * used;
-    const float *y = a.y + (size_t)row * used * width + i;
+    unsigned width = (unsigned)a.width, at = blockIdx.x * SUM_THREADS + threadIdx.x;
     vv_follow();
-    if (at >= n) {
-        return;
+    if (at < n) {
+        sum_experts(a, at / width, at % width);
     }
-    float shared = a.shared[at], gate = a.shared_gate ? a.shared_gate[row] : 0.0f, sum = 0.0f;
-    for (unsigned first = 0; first < used; first += SUMMED_AT_ONCE) {
-        float by[SUMMED_AT_ONCE], value[SUMMED_AT_ONCE];
-        VV_UNROLL
-        for (unsigned j = 0; j < SUMMED_AT_ONCE; j++) {
-            bool here = first + j < used;
-            by[j] = here && a.weight ? weight[first + j] : 1.0f;
-            value[j] = here ? y[(size_t)(first + j) * width] : 0.0f;
-        }
-        VV_UNROLL
-        for (unsigned j = 0; j < SUMMED_AT_ONCE; j++) {
-            sum = first + j < used ? fmaf(by[j], value[j], sum) : sum;
-        }
-    }
-    a.o[at] = fmaf(a.shared_gate ? vv_sigmoid(gate) : 1.0f, shared, sum);
 }
 
 int launch_sum(const void *args, const vv_launch *on) {
@@ -214,7 +196,8 @@ const vv_variant down_variants[] = {
     {},
 };
 const vv_variant sum_variants[] = {
-    {"expert_sum/cuda", VV_CUDA_ANY, true, nullptr, nullptr, nullptr, launch_sum, nullptr},
+    {"expert_sum/cuda", VV_CUDA_ANY, true, nullptr, nullptr, nullptr, launch_sum, nullptr, nullptr,
+     nullptr, &vv_cuda_chaining[VV_CHAIN_SUM]},
     {},
 };
 

@@ -5,6 +5,7 @@
  * block an expert, which reads all pairs, and a second kernel that lists who has some. No block
  * waits for another one.
  */
+#include "op/cuda/chain.h"
 #include "op/route/cuda_bound.cuh"
 VV_C_BEGIN
 #include "op/route/contract.h"
@@ -331,7 +332,8 @@ const vv_variant route_variants[] = {
 };
 
 const vv_variant group_variants[] = {
-    {"route_group/cuda", VV_CUDA_ANY, true, nullptr, nullptr, nullptr, launch_group, nullptr},
+    {"route_group/cuda", VV_CUDA_ANY, true, nullptr, nullptr, nullptr, launch_group, nullptr,
+     nullptr, nullptr, &vv_cuda_chaining[VV_CHAIN_GROUP]},
     {},
 };
 

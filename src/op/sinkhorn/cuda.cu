@@ -34,23 +34,9 @@ int launch_read(const void *args, const vv_launch *on) {
 
 __global__ void __launch_bounds__(COLUMNS) write(struct vv_stream_write a) {
     vv_follow();
-    size_t row = blockIdx.x, i = (size_t)blockIdx.y * COLUMNS + threadIdx.x, n = a.streams;
-    if (i >= a.width) {
-        return;
-    }
-    float *x = a.x + row * n * a.width + i, y = a.y[row * a.width + i];
-    float before[VV_STREAMS_MAX];
-    VV_UNROLL
-    for (size_t s = 0; s < VV_STREAMS_MAX; s++) {
-        before[s] = s < n ? x[s * a.width] : 0.0f;
-    }
-    for (size_t t = 0; t < n; t++) {
-        float sum = 0.0f;
-        VV_UNROLL
-        for (size_t s = 0; s < VV_STREAMS_MAX; s++) {
-            sum = s < n ? fmaf(a.to[(row * n + s) * n + t], before[s], sum) : sum;
-        }
-        x[t * a.width] = fmaf(a.post[row * n + t], y, sum);
+    unsigned i = blockIdx.y * COLUMNS + threadIdx.x;
+    if (i < a.width) {
+        write_column(a, blockIdx.x, i);
     }
 }
 
@@ -73,7 +59,8 @@ const vv_variant read_variants[] = {
 };
 
 const vv_variant write_variants[] = {
-    {"stream_write/cuda", VV_CUDA_ANY, true, nullptr, nullptr, nullptr, launch_write, nullptr},
+    {"stream_write/cuda", VV_CUDA_ANY, true, nullptr, nullptr, nullptr, launch_write, nullptr,
+     nullptr, nullptr, &vv_cuda_chaining[VV_CHAIN_WRITE]},
     {},
 };
 

@@ -150,4 +150,23 @@ __device__ float read_column(const struct vv_stream_read &a, unsigned row, unsig
     return u;
 }
 
+__device__ void write_column(const struct vv_stream_write &a, unsigned row, unsigned i) {
+    unsigned n = (unsigned)a.streams, width = (unsigned)a.width;
+    float *x = a.x + (size_t)row * n * width + i, y = a.y[(size_t)row * width + i];
+    const float *to = a.to + row * n * n;
+    float before[VV_STREAMS_MAX];
+    VV_UNROLL
+    for (unsigned s = 0; s < VV_STREAMS_MAX; s++) {
+        before[s] = s < n ? x[s * width] : 0.0f;
+    }
+    for (unsigned t = 0; t < n; t++) {
+        float sum = 0.0f;
+        VV_UNROLL
+        for (unsigned s = 0; s < VV_STREAMS_MAX; s++) {
+            sum = s < n ? fmaf(to[s * n + t], before[s], sum) : sum;
+        }
+        x[t * width] = fmaf(a.post[row * n + t], y, sum);
+    }
+}
+
 } // namespace
