@@ -190,10 +190,53 @@ static void plan_part(const vv_product_job &job, unsigned i, const vv_launch *on
     grid.end = to.blocks;
 }
 
+/* Shared memory that a block can have. */
+static size_t shared_most() {
+    int device = 0, bytes = 0;
+    cudaGetDevice(&device);
+    cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    return (size_t)bytes;
+}
+
+/*
+ * Where there are many more tiles than processors can hold at once, blocks of several rows of
+ * activations take several tiles each: what is near stays there. One row is faster tile by tile.
+ */
+static void stack_tiles(const vv_product_job &job, const vv_launch *on, plan &to) {
+    constexpr size_t reserved = 1 << 10, waves_least = 8;
+    const size_t shared = shared_most(); /* of a processor, nearly */
+    bool forced = job.way != VV_BY_RULE; /* then always, so that checks see it */
+    size_t tiles = (size_t)to.blocks * (job.active ? job.slices_most : 1);
+    size_t rest = to.grid.near + 2 * to.sums + reserved;
+    size_t alone = shared / (to.grid.held + rest) * on->processors;
+    bool many = to.rows > 1 && !job.active && tiles > waves_least * alone;
+    if (to.grid.spans > 1 || (!many && !forced)) {
+        return;
+    }
+    to.grid.buffers = BUFFERS_MOST;
+    while (to.grid.buffers > 1 && 2 * (to.grid.buffers * to.grid.held + rest) > shared) {
+        to.grid.buffers--; /* two blocks a processor */
+    }
+    if (to.grid.buffers < 2) { /* or one */
+        to.grid.buffers = 2 * to.grid.held + rest <= shared ? 2 : 1;
+    }
+    size_t room = shared / (to.grid.buffers * to.grid.held + rest);
+    room = (room ? room : 1) * on->processors;
+    to.grid.turns = (unsigned)((tiles + room - 1) / room);
+    to.grid.turns = forced && to.grid.turns < 4 ? 4 : to.grid.turns;
+    to.blocks = 0;
+    for (unsigned i = 0; i < job.parts; i++) {
+        auto &grid = to.grid.part[i];
+        to.blocks += vv_blocks(job.part[i].outputs, (size_t)grid.outputs * to.grid.turns);
+        grid.end = to.blocks;
+    }
+}
+
 /* Each warp with as many tasks; with more of them where a block is one of many, so that all find
  * room at once, and leave as much for the kernel behind. */
 static unsigned threads_of(const vv_product_job &job, const vv_launch *on, const plan &to) {
-    constexpr unsigned warps_most = ROWS_THREADS / 32, warps_room = 26;
+    constexpr unsigned warps_room = 26;
+    unsigned warps_most = (to.grid.turns > 1 ? STREAM_THREADS : ROWS_THREADS) / 32;
     unsigned turns_most = to.rows == 1 ? 6 : 2;
     size_t room = (size_t)on->processors * warps_room;
     size_t blocks = (size_t)to.blocks * to.grid.together * (job.active ? job.slices_most : 1);
@@ -247,14 +290,6 @@ static vv_product_way rule(const vv_product_job &job, const vv_launch *on) {
     constexpr size_t large = tile_of_128::TM;
     size_t blocks = slots / large * (job.active ? 1 : meet / large);
     return meet >= large && blocks >= on->processors / 2 ? VV_TILES_OF_128 : VV_TILES_OF_64;
-}
-
-/* Shared memory that a block can have. */
-static size_t shared_most() {
-    int device = 0, bytes = 0;
-    cudaGetDevice(&device);
-    cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-    return (size_t)bytes;
 }
 
 /* Rows of activations that a block takes: fewer than it can where that leaves processors idle. */
@@ -336,7 +371,7 @@ static int run(const vv_product_job &job, vv_product_way how, bool decoded, cons
     start *s = kernel_of(job, to, on);
     bool tiles = by_tiles(to.how);
     to.grid.tile = to.rows;
-    to.grid.together = to.grid.spans = 1;
+    to.grid.together = to.grid.spans = to.grid.turns = to.grid.buffers = 1;
     to.grid.span = segments_of(job);
     if (!tiles && !decoded) {
         cut_rows(job, on, to);
@@ -344,11 +379,17 @@ static int run(const vv_product_job &job, vv_product_way how, bool decoded, cons
     for (unsigned i = 0; i < job.parts; i++) {
         plan_part(job, i, on, to);
     }
+    if (!tiles && !decoded) {
+        stack_tiles(job, on, to);
+    }
+    to.grid.sums = (unsigned)to.sums;
     to.threads = tiles ? 0 : decoded ? THREADS : threads_of(job, on, to);
     to.grid.rows = rows_of_block(job, to, on);
     dim3 all(to.blocks * to.grid.together, job.active ? job.slices_most : 1,
              job.active ? 1 : vv_blocks(job.rows, to.grid.rows));
-    return s(job, to.grid, all, to.threads, to.grid.held + to.grid.near + to.sums, on->stream);
+    size_t shared =
+        to.grid.buffers * to.grid.held + to.grid.near + (to.grid.turns > 1 ? 2 : 1) * to.sums;
+    return s(job, to.grid, all, to.threads, shared, on->stream);
 }
 
 } // namespace vv_products

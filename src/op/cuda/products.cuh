@@ -3,7 +3,7 @@
  */
 #pragma once
 #include "op/cuda/products_float.cuh"
-#include "op/cuda/products_rows.cuh"
+#include "op/cuda/products_held.cuh"
 #include "op/cuda/products_strip.cuh"
 #include "op/cuda/products_tile.cuh"
 
@@ -21,144 +21,6 @@ using strip_of_128 = strip_shape<2, 8, 2, 1, 1>;
 typedef int start(const vv_product_job &job, const grid_of_job &grid, dim3 blocks, unsigned threads,
                   size_t shared, void *stream);
 
-#define VV_QUANTISED_TYPES(EACH)                                                                   \
-    EACH(Q2_K)                                                                                     \
-    EACH(Q3_K)                                                                                     \
-    EACH(Q4_K)                                                                                     \
-    EACH(Q5_K)                                                                                     \
-    EACH(Q6_K)                                                                                     \
-    EACH(IQ4_XS)                                                                                   \
-    EACH(Q1_0)                                                                                     \
-    EACH(TQ1_0)                                                                                    \
-    EACH(TQ2_0)                                                                                    \
-    EACH(IQ2_XXS)                                                                                  \
-    EACH(IQ2_XS)                                                                                   \
-    EACH(IQ2_S)                                                                                    \
-    EACH(IQ3_XXS)                                                                                  \
-    EACH(IQ3_S)                                                                                    \
-    EACH(IQ1_S)                                                                                    \
-    EACH(IQ1_M)                                                                                    \
-    EACH(Q4_0)                                                                                     \
-    EACH(Q4_1)                                                                                     \
-    EACH(Q5_0)                                                                                     \
-    EACH(Q5_1)                                                                                     \
-    EACH(Q8_0)                                                                                     \
-    EACH(IQ4_NL)                                                                                   \
-    EACH(MXFP4)                                                                                    \
-    EACH(NVFP4)                                                                                    \
-    EACH(Q2_0)                                                                                     \
-    EACH(Q2_0_128)
-
-/* ---- few rows: parts of any formats in one launch ---- */
-
-/* Threads of a block at most, and registers for two such blocks a processor: so that blocks of the
- * kernel behind find room and ask for their weights. */
-constexpr unsigned ROWS_THREADS = 512, ROWS_BLOCKS = 2;
-
-/* A span of the block's rows, all of it held. A block is of one part, so all its threads go the
- * same way. */
-template <unsigned R>
-static __device__ __forceinline__ void
-some_rows(const vv_product_job &job, const place &at, const span &part, const rows_in_hand<R> &rows,
-          const near_rows &x, const uint8_t *held, const sums_of_block &sums) {
-    switch (at.part->type) {
-#define VV_EACH(TYPE)                                                                              \
-    case VV_TYPE_##TYPE:                                                                           \
-        multiply_span<VV_TYPE_##TYPE>(at, part, x, rows, held, sums);                              \
-        break;
-        VV_QUANTISED_TYPES(VV_EACH)
-#undef VV_EACH
-    default:
-        float_rows(job, at, part, rows, held, sums);
-        break;
-    }
-}
-
-static __device__ __forceinline__ bool is_super(int type) {
-    switch (type) {
-#define VV_EACH(TYPE)                                                                              \
-    case VV_TYPE_##TYPE:                                                                           \
-        return vv_codes::of<VV_TYPE_##TYPE>::SUPER;
-        VV_QUANTISED_TYPES(VV_EACH)
-#undef VV_EACH
-    default:
-        return false;
-    }
-}
-
-/* The block's first weights are asked for while the kernel in front ends. */
-template <unsigned R>
-__global__ void __launch_bounds__(ROWS_THREADS, ROWS_BLOCKS)
-    rows_kernel(const __grid_constant__ vv_product_job job,
-                const __grid_constant__ grid_of_job grid) {
-    __shared__ unsigned list[2 * R];
-    __shared__ unsigned long long arrival;
-    uint8_t *held = vv_dynamic_shared<uint8_t>(), *near = held + grid.held;
-    float *sum = reinterpret_cast<float *>(near + grid.near);
-    sums_of_block sums = {sum, grid.together > 1};
-    if (sums.together) {
-        vv_begin_together();
-    }
-    place at = find_place(job, grid);
-    bool waited = begin_block(job), found = find_expert(job, at), known = found && job.known_before;
-    unsigned turn = 0, held_span = at.rank;
-    span part = find_span(job, at, grid, held_span);
-    range all = {};
-    rows_in_hand<R> rows = {};
-    if (found) {
-        start_to_hold(at, part, held, &arrival, turn);
-    }
-    if (known) {
-        all = rows_of(job, at, grid);
-        rows = take_rows<R>(job, all.first, all.end, grid.tile, list);
-    }
-    if (!waited) {
-        vv_wait_for_front();
-    }
-    if (sums.together) {
-        vv_all_began();
-    }
-    if (!found) {
-        return;
-    }
-    if (!known) {
-        all = rows_of(job, at, grid);
-        rows = take_rows<R>(job, all.first, all.end, grid.tile, list);
-    }
-    bool floats = vv_is_float_type(at.part->type), new_span = true;
-    for (unsigned first = all.first;;) {
-        for (unsigned which = at.rank; which < grid.spans; which += grid.together) {
-            if (which != held_span) {
-                __syncthreads();
-                held_span = which;
-                part = find_span(job, at, grid, which);
-                start_to_hold(at, part, held, &arrival, ++turn);
-                new_span = true;
-            }
-            near_rows x = {};
-            if (!floats) {
-                x = bring_near<R>(job.x, is_super(at.part->type), rows, part, near);
-            }
-            wait_for_copies(&arrival, new_span, turn);
-            new_span = false;
-            some_rows<R>(job, at, part, rows, x, held, sums);
-        }
-        if (sums.together) {
-            vv_end_together();
-            if (at.rank > 0) {
-                return;
-            }
-        }
-        finish_sums<R>(job, at, rows, sum);
-        first += grid.tile;
-        if (!job.active || first >= all.end) {
-            return;
-        }
-        __syncthreads();
-        rows = take_rows<R>(job, first, all.end, grid.tile, list);
-    }
-}
-
 /* products_one.cu, products_eight.cu */
 extern start start_one, start_eight;
 
@@ -170,6 +32,7 @@ __global__ void __launch_bounds__(THREADS)
     float *sum = vv_dynamic_shared<float>();
     run_block<1>(job, grid, [&](const place &at, const rows_in_hand<1> &rows) {
         decoded_row<TYPE>(job, at, rows.x(0), sum);
+        __syncthreads();
         finish_sums<1>(job, at, rows, sum);
     });
 }

@@ -26,9 +26,11 @@ struct grid_of_job {
         unsigned pitch;                /* from one held row to the next */
     } part[VV_PARTS_MAX];
     unsigned span, spans, together; /* segments; 1: whole rows */
-    unsigned held, near; /* bytes of shared memory for a block's weights, and activations */
-    unsigned tile;       /* rows of activations that it takes at once */
-    unsigned rows;       /* of activations, of a block, where there are no experts */
+    /* Tiles of a block, one below the other, and how many of them it holds at once. */
+    unsigned turns, buffers;
+    unsigned held, near, sums; /* bytes of shared memory for a tile, activations, a tile's sums */
+    unsigned tile;             /* rows of activations that it takes at once */
+    unsigned rows;             /* of activations, of a block, where there are no experts */
 };
 
 struct place {
@@ -91,13 +93,30 @@ static __device__ __forceinline__ place find_place(const vv_product_job &job,
     at.index = i;
     at.shift = grid.part[i].shift;
     at.pitch = grid.part[i].pitch;
-    at.first_output = (block - begin) * grid.part[i].outputs;
-    unsigned left = at.part->outputs - at.first_output;
-    at.outputs = grid.part[i].outputs < left ? grid.part[i].outputs : left;
-    at.used = at.outputs * at.part->matrices;
     at.segments = segments_of(job);
     at.stride = at.segments | 1;
     at.expert = 0;
+    at.first_output = (block - begin) * grid.part[i].outputs * grid.turns;
+    unsigned left = at.part->outputs - at.first_output, outputs = grid.part[i].outputs;
+    at.outputs = outputs < left ? outputs : left;
+    at.used = at.outputs * at.part->matrices;
+    return at;
+}
+
+/* Tiles that the block has, from the first one's place on; and the n-th of them. */
+static __device__ __forceinline__ unsigned tiles_of(const grid_of_job &grid, const place &first) {
+    unsigned outputs = grid.part[first.index].outputs;
+    unsigned tiles = (first.part->outputs - first.first_output + outputs - 1) / outputs;
+    return tiles < grid.turns ? tiles : grid.turns;
+}
+static __device__ __forceinline__ place nth_tile(const grid_of_job &grid, const place &first,
+                                                 unsigned n) {
+    place at = first;
+    unsigned outputs = grid.part[first.index].outputs;
+    at.first_output += n * outputs;
+    unsigned left = at.part->outputs - at.first_output;
+    at.outputs = outputs < left ? outputs : left;
+    at.used = at.outputs * at.part->matrices;
     return at;
 }
 
@@ -256,6 +275,25 @@ static __device__ __forceinline__ void wait_for_copies(unsigned long long *arriv
 #else
     (void)arrival;
     (void)held;
+    (void)turn;
+#endif
+}
+
+/* Until weights that start_to_hold asked for are there; where threads copy themselves, with `later`
+ * groups of copies behind them. */
+static __device__ __forceinline__ void wait_for_held(unsigned long long *arrival, unsigned turn,
+                                                     bool later) {
+#if VV_BULK_COPIES
+    vv_bulk_wait(arrival, turn);
+    (void)later;
+#else
+    if (later) {
+        vv_copy_wait<1>();
+    } else {
+        vv_copy_wait<0>();
+    }
+    __syncthreads();
+    (void)arrival;
     (void)turn;
 #endif
 }
@@ -488,11 +526,10 @@ static __device__ __forceinline__ void finish_means(const vv_product_job &job, c
     }
 }
 
-/* Of `sum` [slots][tile][stride], every segment's s of the block. */
+/* Of `sum` [slots][tile][stride], every segment's s of the block; behind a barrier. */
 template <unsigned R>
 static __device__ __forceinline__ void finish_sums(const vv_product_job &job, const place &at,
                                                    const rows_in_hand<R> &rows, float *sum) {
-    __syncthreads();
     if (at.part->end == VV_END_GATED_MEAN) {
         finish_means<R>(job, at, rows, sum);
     } else {
