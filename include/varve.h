@@ -421,7 +421,7 @@ enum varve_tables {
 struct varve_session_options {
     uint32_t slots;   /* sequences held at once; 0: 1 */
     uint32_t context; /* tokens a sequence may have; 0: the model's, at most 4096 */
-    uint32_t window;  /* rows evaluated together at most; 0: 512 */
+    uint32_t window;  /* rows evaluated together at most; 0: 512, on a GPU 2048 */
     uint32_t logits;  /* rows of a window whose logits can be wanted at most; 0: 16 */
     uint32_t threads; /* 0: physical cores this process may use */
     enum varve_numa numa;

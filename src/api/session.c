@@ -9,7 +9,14 @@
 static const uint64_t keep_default = (uint64_t)1 << 30;
 _Static_assert((int)VARVE_NUMA_NODE == (int)VV_NUMA_NODE, "where threads run");
 
-enum { CONTEXT_DEFAULT = 4096, WINDOW_DEFAULT = 512, LOGITS_DEFAULT = 16 };
+/* A GPU reads all experts for a window: 2048 rows take 1.5 times as many tokens a second as 512
+ * (docs/measurements/2026-11-30-cuda-held.md). */
+enum {
+    CONTEXT_DEFAULT = 4096,
+    WINDOW_DEFAULT = 512,
+    WINDOW_DEFAULT_CUDA = 2048,
+    LOGITS_DEFAULT = 16
+};
 
 _Static_assert(sizeof(struct varve_tuning) == sizeof(struct vv_tuning) &&
                    sizeof(struct varve_tuning_choice) == sizeof(struct vv_tuning_choice),
@@ -20,7 +27,9 @@ int vv_translate_options(const struct varve_model *model, const struct varve_ses
     size_t context =
         model->facts.context < CONTEXT_DEFAULT ? model->facts.context : CONTEXT_DEFAULT;
     uint32_t slots = from->slots ? from->slots : 1;
-    uint32_t window = from->window ? from->window : WINDOW_DEFAULT;
+    uint32_t window = from->window                        ? from->window
+                      : from->device == VARVE_DEVICE_CUDA ? WINDOW_DEFAULT_CUDA
+                                                          : WINDOW_DEFAULT;
     uint32_t logits = from->logits ? from->logits : LOGITS_DEFAULT;
     context = from->context ? from->context : context;
     if (context > model->facts.context) {
