@@ -62,7 +62,7 @@ namespace vv_emulated {
 
 /* Frames of sanitised and unoptimised code are many times as large. */
 #if defined(VV_ASAN) || !defined(__OPTIMIZE__)
-static constexpr size_t stack_bytes = 256 << 10;
+static constexpr size_t stack_bytes = 1 << 20;
 #else
 static constexpr size_t stack_bytes = 64 << 10;
 #endif
