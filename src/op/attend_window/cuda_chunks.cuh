@@ -101,12 +101,31 @@ template <int H> __global__ void __launch_bounds__(TILE_THREADS, 1) all_chunks(t
     });
 }
 
+/* Asks for a chunk's keys that are in the state, as far as the window alone tells which. */
+__device__ void prefetch_chunk(const task &t, size_t row, uint32_t i) {
+    keys k = keys_guessed(t.a, row);
+    if (i >= chunks_of(k)) {
+        return;
+    }
+    stretch s = chunk_at(k, i);
+    uint32_t slot = s.low + threadIdx.x / 4;
+    bool held = slot < s.high && (s.pooled || slot < k.held);
+    const struct vv_state_view &v = s.pooled ? t.a.pooled : t.a.ring;
+    auto at = static_cast<const uint8_t *>(vv_state_at(&v, k.slot, slot));
+    for (size_t n = threadIdx.x % 4 * 128; n < v.entry_stride && held; n += 4 * 128) {
+        vv_prefetch<false>(at + n);
+    }
+}
+
 /* Blocks: chunks; heads; rows. */
 template <int H>
 __global__ void __launch_bounds__(TILE_THREADS, 1) one_chunk(task t, bool fast, partials to) {
+    size_t row = blockIdx.z, head = blockIdx.y * H;
+    if (head == 0) {
+        prefetch_chunk(t, row, blockIdx.x);
+    }
     vv_follow();
     __shared__ tile_small<H> small;
-    size_t row = blockIdx.z, head = blockIdx.y * H;
     keys k = keys_of(t.a, row);
     if (!keys_valid(t, k) || blockIdx.x >= chunks_of(k)) {
         return;

@@ -36,7 +36,8 @@ __device__ inline const int32_t *own_rows(const vv_window *w, int32_t slot) {
     return rows;
 }
 
-__device__ inline keys keys_of(const struct vv_attend_window &a, size_t row) {
+/* The newest rows, and blocks that there are. */
+__device__ inline keys newest_keys(const struct vv_attend_window &a, size_t row) {
     const vv_window *w = a.window;
     keys k = {};
     k.slot = w->slot[row];
@@ -44,11 +45,24 @@ __device__ inline keys keys_of(const struct vv_attend_window &a, size_t row) {
     k.first = k.end > a.span ? k.end - (uint32_t)a.span : 0;
     k.own = own_rows(w, k.slot);
     k.held = (uint32_t)w->position[*k.own];
-    if (a.pooled.base) {
-        k.seen = k.end / (uint32_t)a.ratio;
-        k.block = a.list ? a.list + row * a.keep : nullptr;
-        k.pooled = a.list ? (uint32_t)a.listed[row] : k.seen;
+    k.seen = a.pooled.base ? k.end / (uint32_t)a.ratio : 0;
+    return k;
+}
+
+__device__ inline keys keys_of(const struct vv_attend_window &a, size_t row) {
+    keys k = newest_keys(a, row);
+    k.pooled = k.seen;
+    if (a.pooled.base && a.list) {
+        k.block = a.list + row * a.keep;
+        k.pooled = (uint32_t)a.listed[row];
     }
+    return k;
+}
+
+/* What the window alone tells: all blocks, where a list would have room for them. */
+__device__ inline keys keys_guessed(const struct vv_attend_window &a, size_t row) {
+    keys k = newest_keys(a, row);
+    k.pooled = a.list && k.seen > a.keep ? 0 : k.seen;
     return k;
 }
 
