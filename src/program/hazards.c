@@ -183,6 +183,11 @@ static bool list_buffers(struct plan *plan) {
     return plan->buffers != NULL;
 }
 
+/* Products that are launched with others are as those are, so that they are in one launch. */
+static bool launched_with_products(const struct vv_program *p, const struct vv_step *s) {
+    return p->device->launcher && s->variant && s->variant->launch_all && s->operation->weights;
+}
+
 /* Whether steps are small is asked for a window of one row. */
 static void find_large(struct plan *plan) {
     struct vv_program *p = plan->program;
@@ -190,7 +195,8 @@ static void find_large(struct plan *plan) {
     w->rows = w->outputs = w->sequences = 1;
     for (size_t i = 0; i < p->count; i++) {
         size_t bytes = 0;
-        plan->touched[i].large = !small(p, &p->steps[i], &bytes);
+        plan->touched[i].large =
+            !small(p, &p->steps[i], &bytes) || launched_with_products(p, &p->steps[i]);
     }
     w->rows = w->sequences = p->rows;
     w->outputs = p->outputs;
