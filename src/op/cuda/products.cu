@@ -142,15 +142,17 @@ static void cut_rows(const vv_product_job &job, const vv_launch *on, plan &to) {
  * enough blocks; rows of floats one by one, likewise.
  */
 static unsigned slots_shift(const vv_product_job &job, const vv_product_part &p, unsigned pitch,
-                            const vv_launch *on) {
+                            unsigned row_tile, const vv_launch *on) {
     constexpr size_t held_most = 24 << 10;
     bool floats = vv_is_float_type(p.type);
     unsigned shift = floats ? 0 : 4, blocks_least = floats ? 1 : 2;
+    size_t batches = job.active ? 1 : vv_blocks(job.rows, row_tile);
+    size_t slots = all_slots(job, p) * batches, of_part = (size_t)p.outputs * p.matrices;
     while ((1u << shift) < p.matrices) {
         shift++;
     }
-    while (shift < 6 && ((size_t)pitch << (shift + 1)) <= held_most &&
-           all_slots(job, p) >> (shift + 1) >= blocks_least * on->processors) {
+    while (shift < 6 && 1u << shift < of_part && ((size_t)pitch << (shift + 1)) <= held_most &&
+           slots >> (shift + 1) >= blocks_least * on->processors) {
         shift++;
     }
     return shift;
@@ -164,7 +166,7 @@ static void plan_part(const vv_product_job &job, unsigned i, const vv_launch *on
     if (!by_tiles(to.how)) {
         row_form form = form_of(p.type, job.x.width, p.row_bytes);
         unsigned pitch = pitch_of(form, to.grid.span, to.grid.spans, p.row_bytes);
-        shift = to.decoded ? 2 : slots_shift(job, p, pitch, on);
+        shift = to.decoded ? 2 : slots_shift(job, p, pitch, to.rows, on);
         while ((1u << shift) < p.matrices) {
             shift++;
         }
