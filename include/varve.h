@@ -876,6 +876,23 @@ struct varve_ceilings {
 int varve_measure_ceilings(const struct varve_session_options *session,
                            struct varve_ceilings *ceilings, struct varve_error *error);
 
+/* What exact products with weights of a kind of format reach at most on a device: the matrix
+ * instruction with what the arithmetic does to its integers (docs/arithmetic.md, 3.3), and nothing
+ * else. */
+struct varve_roof {
+    const char *kind; /* "a scale for each 32 values" */
+    const char *form; /* the instruction, and what comes after it */
+    double rate;      /* operations a second */
+};
+enum { VARVE_ROOFS = 7 };
+/* VARVE_ERROR_UNSUPPORTED: on a device that isn't a GPU. */
+int varve_measure_roofs(const struct varve_session_options *session,
+                        struct varve_roof roofs[VARVE_ROOFS], struct varve_error *error);
+/* Seconds of a product of BF16 matrices [outputs][inputs] and [rows][inputs] by the library of the
+ * device's maker, for comparison. VARVE_ERROR_UNSUPPORTED: there is none on this machine. */
+int varve_measure_bf16(const struct varve_session_options *session, size_t inputs, size_t outputs,
+                       size_t rows, double *seconds, struct varve_error *error);
+
 enum varve_bench_kind {
     VARVE_BENCH_PROMPT,   /* n tokens are read into an empty sequence */
     VARVE_BENCH_GENERATE, /* n tokens one after another, from a depth on */
@@ -968,6 +985,9 @@ struct varve_bench_line {
     double bytes;      /* that a call reads and writes */
     double operations; /* that it computes, a product and its addition being two; 0: not told */
     bool int8;         /* they are on 8-bit integers, else on floats */
+    bool rule;         /* this variant is the one that varve takes by itself */
+    int roof;          /* of varve_measure_roofs, by the first weight's type; -1: none */
+    size_t inputs, outputs; /* of that weight; 0: there is none */
 };
 struct varve_bench_lines_options {
     const char *const *names; /* [name_count] operations or their folders; none: all */

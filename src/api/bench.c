@@ -1,5 +1,6 @@
 /* Measurements. */
 #include "api/internal.h"
+#include "device/launch.h"
 #include "registry/operation.h"
 #include "tune/bench_model.h"
 #include "tune/bench_operation.h"
@@ -31,6 +32,45 @@ int varve_measure_ceilings(const struct varve_session_options *session,
     }
     if (code == VV_OK) {
         *ceilings = (struct varve_ceilings){c.read, c.copy, c.int8, c.f32, c.threads};
+    }
+    return code;
+}
+
+_Static_assert((int)VARVE_ROOFS == (int)VV_ROOFS, "kinds of formats");
+
+/* The device of a session that launches kernels. */
+static int open_gpu(const struct varve_session_options *session, struct vv_device **device,
+                    struct vv_error *error) {
+    if (session->device < VARVE_DEVICE_CUDA) {
+        return vv_fail(error, VV_ERROR_UNSUPPORTED,
+                       "that is measured on GPUs alone (--device cuda)");
+    }
+    return vv_device_open((enum vv_device_kind)session->device, NULL, device, error);
+}
+
+int varve_measure_roofs(const struct varve_session_options *session,
+                        struct varve_roof roofs[VARVE_ROOFS], struct varve_error *error) {
+    struct vv_device_roof found[VV_ROOFS];
+    struct vv_device *device;
+    int code = open_gpu(session, &device, vv_internal(error));
+    if (code == VV_OK) {
+        code = vv_measure_roofs(device, found, vv_internal(error));
+        device->calls->close(device);
+    }
+    for (size_t i = 0; code == VV_OK && i < VV_ROOFS; i++) {
+        roofs[i] = (struct varve_roof){vv_roof_names[i], found[i].form, found[i].rate};
+    }
+    return code;
+}
+
+int varve_measure_bf16(const struct varve_session_options *session, size_t inputs, size_t outputs,
+                       size_t rows, double *seconds, struct varve_error *error) {
+    struct vv_device *device;
+    int code = open_gpu(session, &device, vv_internal(error));
+    if (code == VV_OK) {
+        code = device->launcher->multiply_bf16(device, inputs, outputs, rows, seconds,
+                                               vv_internal(error));
+        device->calls->close(device);
     }
     return code;
 }
@@ -122,9 +162,10 @@ size_t varve_bench_plan(const struct varve_model *model,
 
 static void on_line(void *context, const struct vv_bench_line *from) {
     const struct varve_bench_lines_options *o = context;
-    const struct varve_bench_line line = {from->operation, from->variant,    from->shape,
-                                          from->rows,      from->seconds,    from->rounds,
-                                          from->bytes,     from->operations, from->int8};
+    const struct varve_bench_line line = {
+        from->operation,        from->variant, from->shape,      from->rows, from->seconds,
+        from->rounds,           from->bytes,   from->operations, from->int8, from->rule,
+        vv_roof_of(from->type), from->inputs,  from->outputs};
     o->line(o->context, &line);
 }
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MODEL, DRAFT, SWEEP, OPERATIONS, KINDS };
+enum { MODEL, DRAFT, SWEEP, GEMM, OPERATIONS, KINDS };
 
 static const struct kind {
     const char *word; /* the first operand; of operations none */
@@ -16,6 +16,7 @@ static const struct kind {
     {"model", "models", "varve bench model", bench_model},
     {"draft", "drafts", "varve bench draft", bench_draft},
     {"sweep", "growing contexts", "varve bench sweep", bench_sweep},
+    {"gemm", "products of many rows", "varve bench gemm", bench_gemm},
     {"", "operations", "operations", bench_operations},
 };
 
@@ -39,8 +40,8 @@ static const struct {
     {OPTION_batch, OF(MODEL)},
     {OPTION_same_experts, OF(MODEL)},
     {OPTION_depth, OF(MODEL) | OF(DRAFT)},
-    {OPTION_rows, OF(MODEL) | OF(OPERATIONS)},
-    {OPTION_rounds, OF(MODEL) | OF(DRAFT) | OF(OPERATIONS)},
+    {OPTION_rows, OF(MODEL) | OF(GEMM) | OF(OPERATIONS)},
+    {OPTION_rounds, OF(MODEL) | OF(DRAFT) | OF(GEMM) | OF(OPERATIONS)},
     {OPTION_accept, OF(DRAFT)},
     {OPTION_draft_max, OF(DRAFT)},
     {OPTION_draft_model, OF(DRAFT)},
@@ -51,6 +52,7 @@ static const struct {
     {OPTION_a, OF(SWEEP)},
     {OPTION_b, OF(SWEEP)},
     {OPTION_out, OF(SWEEP)},
+    {OPTION_json, MODELS | OF(OPERATIONS)},
     {OPTION_csv, OF(DRAFT) | OF(SWEEP) | OF(OPERATIONS)},
     {OPTION_svg, OF(DRAFT) | OF(SWEEP) | OF(OPERATIONS)},
     {OPTION_profile, OF(MODEL)},
@@ -61,8 +63,11 @@ static const struct {
     {OPTION_types, OF(MODEL) | OF(DRAFT) | OF(OPERATIONS)},
     {OPTION_layers, OF(MODEL) | OF(DRAFT) | OF(OPERATIONS)},
     {OPTION_room, OF(MODEL) | OF(DRAFT) | OF(OPERATIONS)},
-    {OPTION_shape, OF(OPERATIONS)},
+    {OPTION_shape, OF(GEMM) | OF(OPERATIONS)},
     {OPTION_variant, OF(OPERATIONS)},
+    {OPTION_tiles, OF(GEMM)},
+    {OPTION_against, OF(GEMM)},
+    {OPTION_chunk_sum, OF(GEMM)},
 };
 
 /* Refuses the option if it was given, with whom it belongs to. */
@@ -88,8 +93,8 @@ int command_bench(const struct arguments *arguments) {
         kind++;
     }
     if (kind != OPERATIONS && arguments->operand_count > 1) {
-        return fail_use("varve bench %s measures a model, not \"%s\" too", first,
-                        arguments->operands[1]);
+        return fail_use("varve bench %s measures %s, not \"%s\" too", first,
+                        kind == GEMM ? kinds[kind].title : "a model", arguments->operands[1]);
     }
     for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++) {
         bool meant = meanings[i].id == OPTION_model && bench_is_synthetic(arguments);

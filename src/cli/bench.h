@@ -8,6 +8,7 @@ int bench_model(const struct arguments *arguments);
 int bench_draft(const struct arguments *arguments);
 int bench_operations(const struct arguments *arguments);
 int bench_sweep(const struct arguments *arguments);
+int bench_gemm(const struct arguments *arguments);
 
 /* Whether weights are made up; whether the options for that make sense. */
 bool bench_is_synthetic(const struct arguments *arguments);

@@ -47,6 +47,23 @@ struct vv_device_rates {
     double int8, f32;  /* operations, a product and its addition are two: of matrix units; of fma */
 };
 
+/* Kinds of formats, by how the integers of their products are put together (docs/arithmetic.md,
+ * 3.3). */
+enum vv_roof {
+    VV_ROOF_BLOCK,        /* a float scale for each 32 values */
+    VV_ROOF_BLOCK_OFFSET, /* and an offset */
+    VV_ROOF_BLOCK_16,     /* a float scale for each 16 */
+    VV_ROOF_SUPER,        /* an integer sub-scale for each 32, under a float one */
+    VV_ROOF_SUPER_OFFSET, /* and an offset */
+    VV_ROOF_SUPER_16,     /* a sub-scale for each 16 */
+    VV_ROOF_FOLDED,       /* a sub-scale of each that leaves its codes signed bytes */
+    VV_ROOFS
+};
+struct vv_device_roof {
+    double rate;      /* operations a second */
+    const char *form; /* in which that is reached */
+};
+
 /* Steps are queued on branches, which run side by side; `join` makes all that follows wait for all
  * that came before. Calls return VV_OK or an error code with its sentence. */
 struct vv_launcher {
@@ -79,4 +96,10 @@ struct vv_launcher {
     void *(*host)(struct vv_device *device, size_t bytes);
     void (*unhost)(struct vv_device *device, void *at);
     int (*rates)(struct vv_device *device, struct vv_device_rates *rates, struct vv_error *error);
+    /* What exact products of each kind reach at most, from registers; `roofs` comes zeroed. */
+    int (*roofs)(struct vv_device *device, struct vv_device_roof *roofs /* [VV_ROOFS] */,
+                 struct vv_error *error);
+    /* Seconds of a product of BF16 by the vendor's library. VV_ERROR_UNSUPPORTED: it isn't here. */
+    int (*multiply_bf16)(struct vv_device *device, size_t inputs, size_t outputs, size_t rows,
+                         double *seconds, struct vv_error *error);
 };

@@ -279,6 +279,18 @@ static void run_rounds(struct bench_case *c) {
     }
 }
 
+/* The last one that reads weights in the order in which the device has them. */
+static const struct vv_variant *rule_of(const struct bench_case *c) {
+    const struct vv_device *device = c->bench->device;
+    const struct vv_layout *layout = device ? device->layout : NULL;
+    const struct vv_variant *rule = NULL;
+    for (size_t i = 0; i < c->candidate_count; i++) {
+        const struct vv_variant *v = c->candidates[i].variant;
+        rule = v->exact && (!v->layout || v->layout == layout) ? v : rule;
+    }
+    return rule;
+}
+
 static void tell(const struct bench_case *c, int32_t rows, const char *shape,
                  struct vv_bench_work work) {
     const struct vv_bench_lines_options *o = c->bench->options;
@@ -294,6 +306,10 @@ static void tell(const struct bench_case *c, int32_t rows, const char *shape,
             .bytes = (double)vv_operation_bytes(c->operation, c->args),
             .operations = work.operations,
             .int8 = work.int8,
+            .rule = k->variant == rule_of(c),
+            .type = c->weight_count ? c->weights[0]->type : -1,
+            .inputs = c->weight_count ? c->weights[0]->width : 0,
+            .outputs = c->weight_count ? c->weights[0]->rows : 0,
         };
         o->line(o->context, &line);
     }

@@ -12,6 +12,9 @@ struct vv_bench_line {
     size_t rounds;
     double bytes, operations; /* of a call; 0 operations: not told */
     bool int8;                /* what the operations are on, else floats */
+    bool rule;                /* this variant is the one that varve takes by itself */
+    int type; /* of the first weight, which is [outputs][inputs]; -1: there is none */
+    size_t inputs, outputs;
 };
 
 struct vv_bench_lines_options {

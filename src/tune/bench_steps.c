@@ -108,7 +108,8 @@ static void list_candidates(struct bench *b, const struct vv_step_group *g) {
 /* Products say what they compute; of other operations only the bytes are told. */
 static struct vv_bench_line line_of(const struct vv_step_group *g, const char *shape,
                                     uint32_t rows) {
-    struct vv_bench_line line = {.operation = g->operation->name, .shape = shape, .rows = rows};
+    struct vv_bench_line line = {
+        .operation = g->operation->name, .shape = shape, .rows = rows, .type = -1};
     line.bytes = (double)vv_operation_bytes(g->operation, g->args[0]);
     if (g->operation == &vv_gemv) {
         const struct vv_gemv *a = g->args[0];

@@ -3,6 +3,7 @@
 #include "device/cpu/pages.h"
 #include "device/cpu/team.h"
 #include "device/launch.h"
+#include "quant/format.h"
 #include "registry/operation.h"
 #include "tune/cache.h"
 #include "tune/ceilings_loops.h"
@@ -157,6 +158,53 @@ int vv_measure_device(struct vv_device *device, struct vv_ceilings *ceilings,
     int code = device->launcher->rates(device, &r, error);
     *ceilings = (struct vv_ceilings){r.read, r.copy, r.int8, r.f32, 1};
     return code;
+}
+
+/* ---- products ---- */
+
+const char *const vv_roof_names[VV_ROOFS] = {
+    [VV_ROOF_BLOCK] = "a scale for each 32 values",
+    [VV_ROOF_BLOCK_OFFSET] = "a scale and an offset for each 32",
+    [VV_ROOF_BLOCK_16] = "a scale for each 16",
+    [VV_ROOF_SUPER] = "a sub-scale for each 32",
+    [VV_ROOF_SUPER_OFFSET] = "a sub-scale and an offset for each 32",
+    [VV_ROOF_SUPER_16] = "a sub-scale for each 16",
+    [VV_ROOF_FOLDED] = "a sub-scale that codes have room for",
+};
+
+int vv_roof_of(int type) {
+    const struct vv_format *f = vv_format(type);
+    if (!f || f->arithmetic == VV_ARITHMETIC_FLOAT || f->arithmetic == VV_ARITHMETIC_NONE) {
+        return -1;
+    }
+    if (f->arithmetic == VV_ARITHMETIC_BLOCK) {
+        return f->step == 16   ? VV_ROOF_BLOCK_16
+               : f->has_offset ? VV_ROOF_BLOCK_OFFSET
+                               : VV_ROOF_BLOCK;
+    }
+    switch (type) {
+    case VV_TYPE_Q1_0:
+    case VV_TYPE_TQ1_0:
+    case VV_TYPE_TQ2_0:
+    case VV_TYPE_Q2_K:
+    case VV_TYPE_Q3_K:
+        return VV_ROOF_FOLDED;
+    case VV_TYPE_Q6_K:
+    case VV_TYPE_IQ2_XS:
+    case VV_TYPE_IQ2_S:
+    case VV_TYPE_IQ1_M:
+        return VV_ROOF_SUPER_16;
+    default:
+        return f->has_offset ? VV_ROOF_SUPER_OFFSET : VV_ROOF_SUPER;
+    }
+}
+
+int vv_measure_roofs(struct vv_device *device, struct vv_device_roof roofs[VV_ROOFS],
+                     struct vv_error *error) {
+    memset(roofs, 0, VV_ROOFS * sizeof *roofs);
+    return device->launcher ? device->launcher->roofs(device, roofs, error)
+                            : vv_fail(error, VV_ERROR_UNSUPPORTED,
+                                      "roofs of products are measured on GPUs alone");
 }
 
 int vv_measure_ceilings(const struct vv_cpu_options *options, struct vv_ceilings *ceilings,

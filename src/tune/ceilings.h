@@ -4,6 +4,7 @@
  */
 #pragma once
 #include "device/device.h"
+#include "device/launch.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,6 +19,14 @@ struct vv_ceilings {
 /* Of a device that launches kernels. */
 int vv_measure_device(struct vv_device *device, struct vv_ceilings *ceilings,
                       struct vv_error *error);
+
+/* What exact products reach at most there, by the kind of format. VV_ERROR_UNSUPPORTED: the device
+ * has no such measurement. */
+int vv_measure_roofs(struct vv_device *device, struct vv_device_roof roofs[VV_ROOFS],
+                     struct vv_error *error);
+/* The kind of a type of weights; -1: of floats, which are no integers. */
+int vv_roof_of(int type);
+extern const char *const vv_roof_names[VV_ROOFS];
 
 /* On a CPU device with these options, by the best of their instruction sets. Takes about a second,
  * and two gigabytes where caches are large. */

@@ -336,9 +336,10 @@ int vv_cuda_open(vv_device **device, vv_error *error) {
     static const vv_device_calls calls = {cuda_close,  cuda_allocate,    cuda_release,
                                           cuda_copy,   cuda_copy,        nullptr,
                                           cuda_layout, cuda_copy_pieces, cuda_settle};
-    static const vv_launcher launcher = {begin,   branch,   join,   end,          play,    forget,
-                                         upload,  download, wait,   mark,         seconds, share,
-                                         unshare, host,     unhost, vv_cuda_rates};
+    static const vv_launcher launcher = {
+        begin,   branch,   join,   end,           play,          forget,
+        upload,  download, wait,   mark,          seconds,       share,
+        unshare, host,     unhost, vv_cuda_rates, vv_cuda_roofs, vv_cuda_multiply_bf16};
     cuda_device *d = new (std::nothrow) cuda_device();
     if (!d) {
         return vv_fail(error, VV_ERROR_MEMORY, "no memory for a device");

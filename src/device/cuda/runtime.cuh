@@ -33,6 +33,9 @@ VV_C_BEGIN
 #include "memory/state.h"
 VV_C_END
 
-/* Opens the GPU (device.cu); measures what it can do (rates.cu). */
+/* Opens the GPU (device.cu); measures what it can do (rates.cu, roofs.cu). */
 int vv_cuda_open(vv_device **device, vv_error *error);
 int vv_cuda_rates(vv_device *device, vv_device_rates *rates, vv_error *error);
+int vv_cuda_roofs(vv_device *device, vv_device_roof *roofs, vv_error *error);
+int vv_cuda_multiply_bf16(vv_device *device, size_t inputs, size_t outputs, size_t rows,
+                          double *seconds, vv_error *error);
