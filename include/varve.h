@@ -1089,7 +1089,7 @@ struct varve_tune_line {
     bool kept;                  /* `variant` is worth a choice: faster twice, and beyond chance */
 };
 struct varve_tune_options {
-    const struct varve_session_options *session; /* isa, threads and kv_f16 count */
+    const struct varve_session_options *session; /* isa, threads, kv_f16 and device count */
     uint32_t rounds;                             /* of the first measurement */
     uint64_t seed;                               /* of the tokens */
     varve_progress progress;

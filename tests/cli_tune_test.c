@@ -33,15 +33,16 @@ static int remove_folder(void **state) {
 /* Every key of a profile is there, with what belongs to it. */
 static json_t *read_profile(void) {
     json_error_t error;
-    const char *version, *machine, *model, *numa;
+    const char *version, *machine, *device, *model, *numa;
     int threads;
     json_t *choices, *profile = json_load_file(path, 0, &error);
     assert_non_null(profile);
-    assert_int_equal(json_unpack(profile, "{s:s, s:s, s:s, s:i, s:s, s:o !}", "varve", &version,
-                                 "machine", &machine, "model", &model, "threads", &threads, "numa",
-                                 &numa, "choices", &choices),
+    assert_int_equal(json_unpack(profile, "{s:s, s:s, s:s, s:s, s:i, s:s, s:o !}", "varve",
+                                 &version, "machine", &machine, "device", &device, "model", &model,
+                                 "threads", &threads, "numa", &numa, "choices", &choices),
                      0);
     assert_string_equal(numa, "auto");
+    assert_string_equal(device, "cpu");
     assert_non_null(strstr(machine, "threads"));
     for (size_t i = 0; i < json_array_size(choices); i++) {
         const char *operation, *shape, *variant, *rule;
@@ -102,6 +103,10 @@ static void c193_a_foreign_profile_is_told_and_left(void **state) {
     json_object_set_new(other, "machine", json_string("another"));
     write_profile(other);
     answers_the_same("on another machine");
+    other = json_deep_copy(profile);
+    json_object_set_new(other, "device", json_string("cuda"));
+    write_profile(other);
+    answers_the_same("for another device");
     other = json_deep_copy(profile);
     json_object_set_new(other, "varve", json_string("0.0.1"));
     write_profile(other);

@@ -205,8 +205,10 @@ int varve_bench_operations(const struct varve_bench_lines_options *options,
 
 int varve_bench_steps(const struct varve_model *model,
                       const struct varve_bench_lines_options *options, struct varve_error *error) {
-    const struct varve_session_options session = {
-        .threads = options->threads, .numa = options->numa, .isa = options->isa};
+    const struct varve_session_options session = {.threads = options->threads,
+                                                  .numa = options->numa,
+                                                  .device = options->device,
+                                                  .isa = options->isa};
     struct vv_session_options inner;
     int code = vv_translate_options(model, &session, &inner, vv_internal(error));
     if (code != VV_OK) {

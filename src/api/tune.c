@@ -33,7 +33,8 @@ int varve_tune(const struct varve_model *model, const struct varve_tune_options 
     };
     struct vv_tune_team best = {0};
     int code = vv_translate_options(model, &from, &session, vv_internal(error));
-    if (code == VV_OK && session.threads == 0 && session.numa == VV_NUMA_AUTO) {
+    bool host = vv_device_is_host(session.device); /* elsewhere threads do next to nothing */
+    if (code == VV_OK && host && session.threads == 0 && session.numa == VV_NUMA_AUTO) {
         code = vv_tune_threads(model->file->gguf, model->family, model->geometry, &o, &best,
                                vv_internal(error));
         session.threads = best.threads;

@@ -105,11 +105,15 @@ static void warn_of_threads(uint32_t threads) {
     }
 }
 
+const char *device_name(const struct arguments *arguments) {
+    return option_table[OPTION_device].choices[choice_of(arguments, OPTION_device)];
+}
+
 struct varve_session_options session_options(const struct arguments *arguments, size_t tokens) {
     int64_t window = integer_of(arguments, OPTION_window);
     int64_t keep = integer_of(arguments, OPTION_keep);
     const char *path = text_of(arguments, OPTION_tuned);
-    const struct tuned *tuned = path ? tuned_read(path) : NULL;
+    const struct tuned *tuned = path ? tuned_read(path, device_name(arguments)) : NULL;
     struct varve_session_options options = {
         .context = given(arguments, OPTION_context)
                        ? (uint32_t)integer_of(arguments, OPTION_context)

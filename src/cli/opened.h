@@ -24,6 +24,9 @@ void close_model(struct opened *opened);
 int open_tokenizer(const struct arguments *arguments, struct varve_file **file,
                    struct varve_tokenizer **tokenizer);
 
+/* The name that --device gives it. */
+const char *device_name(const struct arguments *arguments);
+
 /* What the options say about a session. `tokens` is the context where the command has no option for
  * it, and the window that "all" stands for. */
 struct varve_session_options session_options(const struct arguments *arguments, size_t tokens);

@@ -28,6 +28,8 @@ static int check_own(const struct arguments *own, const char *name) {
                                               OPTION_index_score,
                                               OPTION_tuned,
                                               OPTION_barriers,
+                                              OPTION_device,
+                                              OPTION_graphs,
                                               OPTION_numa,
                                               OPTION_draft,
                                               OPTION_draft_max,
@@ -40,8 +42,8 @@ static int check_own(const struct arguments *own, const char *name) {
         }
         if (!known) {
             return fail_use("--%s takes --isa, --threads, --numa, --window, --kv, "
-                            "--cache-precision, --index-score, --tuned, --barriers and --draft…, "
-                            "not --%s",
+                            "--cache-precision, --index-score, --tuned, --barriers, --device, "
+                            "--graphs and --draft…, not --%s",
                             name, option_table[own->values[i].id].name);
         }
     }

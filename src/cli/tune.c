@@ -54,16 +54,17 @@ static int write_profile(struct varve_output *output, json_t *profile) {
 }
 
 /* Takes `output`. */
-static int keep(struct varve_output *output, const struct opened *opened, struct tuning *t,
+static int keep(struct varve_output *output, const struct arguments *arguments,
+                const struct opened *opened, struct tuning *t,
                 const struct varve_tune_threads *threads) {
     char machine[VARVE_MACHINE_TEXT];
     size_t kept = json_array_size(t->choices);
     const char *numa = option_table[OPTION_numa].choices[threads->numa];
     varve_machine(machine);
-    json_t *profile =
-        json_pack("{s:s, s:s, s:o, s:I, s:s, s:O}", "varve", varve_version(), "machine", machine,
-                  "model", json_text(opened->info.name, strlen(opened->info.name)), "threads",
-                  (json_int_t)threads->threads, "numa", numa, "choices", t->choices);
+    json_t *profile = json_pack("{s:s, s:s, s:s, s:o, s:I, s:s, s:O}", "varve", varve_version(),
+                                "machine", machine, "device", device_name(arguments), "model",
+                                json_text(opened->info.name, strlen(opened->info.name)), "threads",
+                                (json_int_t)threads->threads, "numa", numa, "choices", t->choices);
     int code = write_profile(output, profile); /* no memory for one: nor for its text */
     json_decref(profile);
     if (code != EXIT_DONE) {
@@ -112,7 +113,7 @@ static int tune(const struct arguments *arguments, const struct opened *opened) 
     }
     int code = measure(arguments, opened, &t, &threads);
     if (code == EXIT_DONE) {
-        code = keep(output, opened, &t, &threads);
+        code = keep(output, arguments, opened, &t, &threads);
     } else {
         varve_output_abandon(output);
     }

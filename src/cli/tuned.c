@@ -10,6 +10,7 @@
 struct entry {
     struct entry *next;
     char *path;
+    const char *device; /* one of the table's names */
     bool usable;
     json_t *json; /* owns the texts of the choices */
     struct varve_tuning_choice *choices;
@@ -44,7 +45,7 @@ static bool read_choices(struct entry *e, const json_t *list) {
 
 static bool read_profile(struct entry *e) {
     char machine[VARVE_MACHINE_TEXT];
-    const char *version, *made_on, *numa = "auto";
+    const char *version, *made_on, *numa = "auto", *made_for = "cpu";
     json_error_t error;
     json_t *choices;
     int threads;
@@ -53,8 +54,9 @@ static bool read_profile(struct entry *e) {
     if (!e->json) {
         return refuse(e->path, "can't be read as JSON");
     }
-    if (json_unpack(e->json, "{s:s, s:s, s:i, s?s, s:o}", "varve", &version, "machine", &made_on,
-                    "threads", &threads, "numa", &numa, "choices", &choices) != 0 ||
+    if (json_unpack(e->json, "{s:s, s:s, s:i, s?s, s?s, s:o}", "varve", &version, "machine",
+                    &made_on, "threads", &threads, "numa", &numa, "device", &made_for, "choices",
+                    &choices) != 0 ||
         threads < 0 || threads > 1024 || choice_named(OPTION_numa, numa) < 0 ||
         !json_is_array(choices)) {
         return refuse(e->path, "is no profile of varve tune");
@@ -65,14 +67,17 @@ static bool read_profile(struct entry *e) {
     if (strcmp(made_on, machine) != 0) {
         return refuse(e->path, "was made on another machine");
     }
+    if (strcmp(made_for, e->device) != 0) {
+        return refuse(e->path, "was made for another device");
+    }
     e->tuned.threads = (struct varve_tune_threads){
         (uint32_t)threads, (enum varve_numa)choice_named(OPTION_numa, numa)};
     return read_choices(e, choices) || refuse(e->path, "has a choice that is none");
 }
 
-const struct tuned *tuned_read(const char *path) {
+const struct tuned *tuned_read(const char *path, const char *device) {
     for (struct entry *e = entries; e; e = e->next) {
-        if (strcmp(e->path, path) == 0) {
+        if (strcmp(e->path, path) == 0 && strcmp(e->device, device) == 0) {
             return e->usable ? &e->tuned : NULL;
         }
     }
@@ -83,6 +88,7 @@ const struct tuned *tuned_read(const char *path) {
     }
     e->next = entries;
     entries = e;
+    e->device = device;
     e->usable = read_profile(e);
     return e->usable ? &e->tuned : NULL;
 }

@@ -8,5 +8,6 @@ struct tuned {
 };
 
 /* The profile in a file, until the program ends. A file that can't be read, is no profile, or was
- * made by another version or on another machine is told on standard error, once; then NULL. */
-const struct tuned *tuned_read(const char *path);
+ * made by another version, on another machine or for a device of another name is told on standard
+ * error, once; then NULL. */
+const struct tuned *tuned_read(const char *path, const char *device);

@@ -65,18 +65,23 @@ bool vv_steps_conflict(const struct vv_step *a, const struct vv_step *b) {
 }
 
 /* What `bytes` looks at is fetched where the device's memory isn't the host's. */
-size_t vv_step_bytes(const struct vv_program *p, const struct vv_step *s) {
-    size_t at = s->operation->looks_at;
+size_t vv_program_call_bytes(const struct vv_program *p, const struct vv_operation *operation,
+                             const void *from) {
+    size_t at = operation->looks_at;
     if (at == 0 || p->device->shares_host_memory) {
-        return vv_operation_bytes(s->operation, s->args);
+        return vv_operation_bytes(operation, from);
     }
     alignas(max_align_t) uint8_t args[VV_ARGS_MAX];
     int32_t seen, *there, *here = &seen;
-    memcpy(args, s->args, s->operation->args_bytes);
+    memcpy(args, from, operation->args_bytes);
     memcpy(&there, args + at, sizeof there);
     p->device->calls->read(p->device, &seen, there, sizeof seen);
     memcpy(args + at, &here, sizeof here);
-    return vv_operation_bytes(s->operation, args);
+    return vv_operation_bytes(operation, args);
+}
+
+size_t vv_step_bytes(const struct vv_program *p, const struct vv_step *s) {
+    return vv_program_call_bytes(p, s->operation, s->args);
 }
 
 /* What one thread does in about the time that a team needs to meet and to share it. */

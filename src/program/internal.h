@@ -1,5 +1,6 @@
 /* A program's inside, for src/program alone. */
 #pragma once
+#include "device/launch.h"
 #include "program/program.h"
 
 #include <stdatomic.h>
@@ -115,6 +116,8 @@ void vv_launched_free(struct vv_program *program);
 int vv_launched_run(struct vv_program *program, struct vv_error *error);
 /* Brings the result that the last run left on the device. */
 int vv_launched_fetch(struct vv_program *program, struct vv_error *error);
+/* What launches for the window as it is now depend on; no queue, no scratch memory. */
+struct vv_launch vv_launched_shape(const struct vv_program *program);
 
 /* ---- profile.c ---- */
 

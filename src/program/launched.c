@@ -380,14 +380,13 @@ static int play(struct vv_program *program, const struct recording *r, struct vv
     return program->device->launcher->play(program->device, r->played, error);
 }
 
-static int queue_or_play(struct vv_program *program, struct vv_error *error) {
-    struct vv_launched *l = program->launched;
+bool vv_program_joins(const struct vv_variant *variant, uint32_t rows) {
+    return rows <= CHAINED_ROWS_MOST && (variant->launch_all || variant->launch_two);
+}
+
+struct vv_launch vv_launched_shape(const struct vv_program *program) {
+    const struct vv_launched *l = program->launched;
     struct key key = key_of(program);
-    bool record = key.rows <= RECORDED_ROWS_MOST && !l->no_recordings && !program->profile;
-    struct recording *r = record ? find(program, &key) : NULL;
-    if (r && r->played) {
-        return play(program, r, error);
-    }
     struct vv_launch shape = {
         .depth = key.depth > key.beside_depth ? key.depth : key.beside_depth,
         .processors = program->device->processors, /* `scratch` may ask for it, before any queue */
@@ -396,6 +395,18 @@ static int queue_or_play(struct vv_program *program, struct vv_error *error) {
     if (l->beside) {
         shape.mirror[1] = mirror(l->beside);
     }
+    return shape;
+}
+
+static int queue_or_play(struct vv_program *program, struct vv_error *error) {
+    struct vv_launched *l = program->launched;
+    struct key key = key_of(program);
+    bool record = key.rows <= RECORDED_ROWS_MOST && !l->no_recordings && !program->profile;
+    struct recording *r = record ? find(program, &key) : NULL;
+    if (r && r->played) {
+        return play(program, r, error);
+    }
+    struct vv_launch shape = vv_launched_shape(program);
     vv_select_variants(program);
     int code = provide_scratch(program, &shape, error);
     bool again = r && r->used; /* worth the recording */

@@ -277,6 +277,10 @@ void vv_program_call(const struct vv_program *program, size_t index, struct vv_p
     *call = (struct vv_program_call){s->operation, s->by_rows[VV_ROW_CLASSES - 1], s->args};
 }
 
+const struct vv_device *vv_program_device(const struct vv_program *program) {
+    return program->device;
+}
+
 uint64_t vv_program_bytes(const struct vv_program *program) {
     uint64_t bytes = 0;
     for (size_t i = 0; i < program->count; i++) {

@@ -98,6 +98,20 @@ struct vv_program_call {
 };
 void vv_program_call(const struct vv_program *program, size_t index, struct vv_program_call *call);
 
+/* Bytes that such a call read and wrote in the last run; device memory is looked at. */
+size_t vv_program_call_bytes(const struct vv_program *program, const struct vv_operation *operation,
+                             const void *args);
+
+/* On a device that launches kernels: seconds of a call of `variant`, in the mean of `calls`, one
+ * behind the other with each of the steps' `args` in turn, for the window that ran last. */
+int vv_program_time(const struct vv_program *program, const struct vv_variant *variant,
+                    const void *const *args /* [count] */, size_t count, size_t calls,
+                    double *seconds, struct vv_error *error);
+/* Whether a program launches steps of this variant together with others of such windows, so that
+ * its own time says little. */
+bool vv_program_joins(const struct vv_variant *variant, uint32_t rows);
+const struct vv_device *vv_program_device(const struct vv_program *program);
+
 /* All runs so far, when profiled; times are seconds, those at barriers the mean of all threads. */
 struct vv_program_totals {
     unsigned threads;

@@ -106,11 +106,11 @@ static void list_candidates(struct bench *b, const struct vv_step_group *g) {
 }
 
 /* Products say what they compute; of other operations only the bytes are told. */
-static struct vv_bench_line line_of(const struct vv_step_group *g, const char *shape,
-                                    uint32_t rows) {
+static struct vv_bench_line line_of(const struct bench *b, const struct vv_step_group *g,
+                                    const char *shape, uint32_t rows) {
     struct vv_bench_line line = {
         .operation = g->operation->name, .shape = shape, .rows = rows, .type = -1};
-    line.bytes = (double)vv_operation_bytes(g->operation, g->args[0]);
+    line.bytes = (double)vv_program_call_bytes(b->steps.trunk, g->operation, g->args[0]);
     if (g->operation == &vv_gemv) {
         const struct vv_gemv *a = g->args[0];
         double values = (double)a->weight->width * (double)a->weight->rows;
@@ -137,7 +137,11 @@ static int bench_group(struct bench *b, const struct vv_step_group *g, const cha
             c->seconds[round] = vv_steps_seconds(&b->steps, g, c->variant, c->calls);
         }
     }
-    struct vv_bench_line line = line_of(g, shape, rows);
+    if (b->steps.failure.code != VV_OK) {
+        *error = b->steps.failure;
+        return error->code;
+    }
+    struct vv_bench_line line = line_of(b, g, shape, rows);
     line.rounds = o->rounds;
     for (size_t i = 0; i < b->count; i++) {
         line.variant = b->candidates[i].variant->name;

@@ -27,7 +27,7 @@ static struct vv_step_group *group_of(struct vv_steps *s, const struct vv_progra
 }
 
 static int list_groups(struct vv_steps *s, struct vv_error *error) {
-    const struct vv_program *trunk = vv_session_program(s->session, 0);
+    const struct vv_program *trunk = s->trunk;
     size_t steps = vv_program_steps(trunk);
     s->groups = calloc(steps + 1, sizeof *s->groups);
     bool memory = s->groups != NULL;
@@ -49,6 +49,16 @@ static int list_groups(struct vv_steps *s, struct vv_error *error) {
 
 /* ---- open and close ---- */
 
+static int open_team(struct vv_steps *steps, const struct vv_session_options *o,
+                     struct vv_error *error) {
+    int code = vv_place_here(o->numa, o->threads, &steps->placement, error);
+    if (code == VV_OK) {
+        steps->team = vv_team_new(&steps->placement, error);
+        code = steps->team ? VV_OK : error->code;
+    }
+    return code;
+}
+
 int vv_steps_open(const struct vv_gguf *file, const struct vv_family *family, const void *geometry,
                   const struct vv_session_options *session, uint32_t window, struct vv_steps *steps,
                   struct vv_error *error) {
@@ -56,23 +66,23 @@ int vv_steps_open(const struct vv_gguf *file, const struct vv_family *family, co
     struct vv_model_facts facts;
     family->facts(geometry, &facts);
     steps->vocabulary = facts.vocabulary;
-    steps->features = o.features & vv_cpu_features();
     steps->window = window < facts.context ? window : (uint32_t)facts.context;
     steps->outputs = VV_VERIFY_ROWS_MAX < steps->window ? VV_VERIFY_ROWS_MAX : steps->window;
     o.slots = 1;
     o.context = o.window = steps->window;
     o.outputs = steps->outputs;
     o.tuning = NULL;
-    o.device = VV_DEVICE_CPU;
+    o.device = vv_device_is_host(o.device) ? VV_DEVICE_CPU : o.device;
     o.profile = o.observe = false;
-    int code = vv_place_here(o.numa, o.threads, &steps->placement, error);
-    if (code == VV_OK) {
-        steps->team = vv_team_new(&steps->placement, error);
-        code = steps->team ? VV_OK : error->code;
-    }
+    int code = o.device == VV_DEVICE_CPU ? open_team(steps, &o, error) : VV_OK;
     code =
         code == VV_OK ? vv_session_new(file, family, geometry, &o, &steps->session, error) : code;
-    return code == VV_OK ? list_groups(steps, error) : code;
+    if (code != VV_OK) {
+        return code;
+    }
+    steps->trunk = vv_session_program(steps->session, 0);
+    steps->features = vv_program_device(steps->trunk)->features;
+    return list_groups(steps, error);
 }
 
 void vv_steps_close(struct vv_steps *steps) {
@@ -125,6 +135,13 @@ static void run_calls(void *context, struct vv_team *team, unsigned thread) {
 
 double vv_steps_seconds(struct vv_steps *steps, const struct vv_step_group *group,
                         const struct vv_variant *variant, size_t calls) {
+    if (!steps->team) {
+        struct vv_error ignored;
+        double seconds = 0;
+        vv_program_time(steps->trunk, variant, group->args, group->count, calls, &seconds,
+                        steps->failure.code == VV_OK ? &steps->failure : &ignored);
+        return seconds;
+    }
     struct work w = {group, variant, calls};
     double began = vv_seconds();
     vv_team_run(steps->team, run_calls, &w);

@@ -101,7 +101,7 @@ static void confirm(struct tune *t, const struct vv_step_group *g, const struct 
 }
 
 static void tune_group(struct tune *t, struct vv_step_group *g, uint32_t rows) {
-    size_t count = list_candidates(t, g);
+    size_t count = vv_program_joins(g->rule, rows) ? 0 : list_candidates(t, g);
     if (count < 2) {
         return;
     }
@@ -135,6 +135,10 @@ static int tune_class(struct tune *t, size_t row_class, struct vv_error *error) 
             return vv_fail(error, VV_ERROR_CANCELLED, "the measurement was ended early");
         }
         tune_group(t, &t->steps.groups[i], rows);
+        if (t->steps.failure.code != VV_OK) {
+            *error = t->steps.failure;
+            code = error->code;
+        }
     }
     return code;
 }

@@ -277,7 +277,8 @@ int vv_cuda_roofs(vv_device *device, vv_device_roof *roofs, vv_error *error) {
     constexpr size_t bytes = 64 * sizeof(unsigned);
     auto memory = static_cast<unsigned *>(device->calls->allocate(device, bytes));
     int code = memory ? VV_OK : vv_fail_memory(error, bytes, "a measurement");
-    double products = (double)blocks * (THREADS / 32) * SEGMENTS * 4 * UNITS * (16 * 8 * 32);
+    double products =
+        (double)blocks * (double)(THREADS / 32 * SEGMENTS * 4 * UNITS) * (16 * 8 * 32);
     for (auto &f : forms) {
         double seconds;
         if (code == VV_OK) {
@@ -367,7 +368,7 @@ int multiply_by(const blas *b, vv_device *device, size_t inputs, size_t outputs,
         },
         seconds, error);
     b->destroy(handle);
-    *seconds /= CALLS;
+    *seconds /= (double)CALLS;
     return code;
 }
 
