@@ -831,6 +831,7 @@ struct varve_check_options {
     const char *variant;      /* only names that contain this; NULL: all */
     uint64_t seed;
     bool quick;
+    size_t cases; /* of a kind at most: a variant with weights of the same formats; 0: all */
     void (*folder_done)(void *context, const char *operation, size_t passed, size_t failed);
     void (*failure)(void *context, const char *line);
     void *context;

@@ -90,7 +90,7 @@ static void commands_measure_there_too(void **state) {
                        "cuda-emulated", "-n", "1", "--profile", "a"),
                  WORDS("hyper_down", "% of it", "read at"));
     assert_tells(varve("bench", "hyper_read", "--geometry", MODEL, "--device", "cuda-emulated",
-                       "--rows", "1", "--rounds", "1", "--layers", "1"),
+                       "--rows", "1", "--rounds", "1"),
                  WORDS("hyper_down/cuda", "of read"));
 }
 

@@ -1,21 +1,25 @@
 /*
  * Memory of the emulated GPU that runs out, at each call that takes some (with sanitizers a
- * sample): it ends in a sentence, what was asked for works when it is asked for again, and a
- * session that is opened later knows nothing of it. Case C120 of docs/cases.md.
+ * sample), and kernels that it refuses to launch: that ends in a sentence, what was asked for works
+ * when it is asked for again, and a session that is opened later knows nothing of it. Cases C120
+ * and C124 of docs/cases.md.
  */
 #include "support/opened.h"
 
 #include <dlfcn.h>
 #include <string.h>
 
-static uint64_t (*fail_at)(uint64_t countdown);
+/* Sets a countdown of the module; returns what is left of the last one. */
+typedef uint64_t control(uint64_t countdown);
 
-static void find_control(void) {
+static control *find_control(const char *name) {
+    control *found;
     void *module = dlopen(VARVE_EMULATED_MODULE, RTLD_NOW | RTLD_LOCAL);
     assert_non_null(module);
-    void *symbol = dlsym(module, "vv_emulated_fail");
+    void *symbol = dlsym(module, name);
     assert_non_null(symbol);
-    memcpy(&fail_at, &symbol, sizeof fail_at);
+    memcpy(&found, &symbol, sizeof found);
+    return found;
 }
 
 /* One call that may fail; the same call again then works, as only one fails. */
@@ -53,7 +57,7 @@ static void c120_out_of_memory_ends_in_a_sentence(void **state) {
     (void)state;
     struct opened o = open_model("qwen4exp/micro.f32.gguf");
     size_t failures = 0;
-    find_control();
+    control *fail_at = find_control("vv_emulated_fail");
     for (uint64_t n = 1, left = 0; left == 0; n += VARVE_FAIL_EVERY) {
         struct varve_error error = {0};
         fail_at(n);
@@ -69,7 +73,30 @@ static void c120_out_of_memory_ends_in_a_sentence(void **state) {
     close_model(&o);
 }
 
+/* A launch in twenty or so: there are hundreds. */
+static void c120_c124_a_refused_launch_ends_in_a_sentence(void **state) {
+    (void)state;
+    struct opened o = open_model("qwen4exp/micro.f32.gguf");
+    size_t failures = 0;
+    control *refuse_at = find_control("vv_emulated_refuse");
+    for (uint64_t n = 1, left = 0; left == 0; n += 5 * VARVE_FAIL_EVERY + 3) {
+        struct varve_error error = {0};
+        refuse_at(n);
+        int code = whole_session(&o, &error);
+        left = refuse_at(0);
+        failures += code != VARVE_OK;
+        if (left == 0 && (code != VARVE_ERROR_DEVICE || !strstr(error.message, "refuses to run"))) {
+            fail_msg("launch %d: %d, %s", (int)n, code, error.message);
+        }
+    }
+    assert_true(failures > 40 / VARVE_FAIL_EVERY);
+    close_model(&o);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(c120_out_of_memory_ends_in_a_sentence)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(c120_out_of_memory_ends_in_a_sentence),
+        cmocka_unit_test(c120_c124_a_refused_launch_ends_in_a_sentence),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -439,6 +439,38 @@ static void a_made_up_model_runs(void **state) {
     }
 }
 
+/*
+ * Keys and values of Qwen3.8-Flash-Next, q4: a token of the twelve layers that attend has two heads
+ * of 256 keys and 256 values, and a quarter of an index key of 128 floats. What doesn't grow is 113
+ * MB of matrices a slot (36 layers, 48 heads of 128 x 128 floats), and rings. Whoever needs more
+ * for the same session has to say so here.
+ */
+static void c096_planned_sizes_are_golden_figures(void **state) {
+    (void)state;
+    enum { LINES = 4, CONTEXT = 4096, SLOTS = 2 };
+    static const struct {
+        bool f16;
+        uint64_t grown, fixed, activations;
+    } want[] = {{false, UINT64_C(12) * (2 * 512 * 4 + 128) * CONTEXT * SLOTS, 285249680, 355360008},
+                {true, UINT64_C(12) * (2 * 512 * 2 + 128) * CONTEXT * SLOTS, 285249680, 355360008}};
+    const struct varve_geometry_options geometry = {.types = "q4"};
+    struct opened o = {0};
+    struct varve_error error;
+    assert_int_equal(varve_geometry_open("qwen3.8-flash-next", &geometry, &o.file, &error), 0);
+    assert_int_equal(varve_model_open(o.file, NULL, NULL, &o.model, &error), 0);
+    for (size_t i = 0; i < 2; i++) {
+        struct varve_plan_line lines[LINES];
+        const struct varve_session_options options = {
+            .context = CONTEXT, .slots = SLOTS, .window = 512, .kv_f16 = want[i].f16};
+        assert_int_equal(varve_session_plan(o.model, &options, lines, LINES), LINES);
+        assert_int_equal(lines[0].bytes, UINT64_C(111323630080));
+        assert_int_equal(lines[1].bytes, want[i].grown);
+        assert_int_equal(lines[2].bytes, want[i].fixed);
+        assert_int_equal(lines[3].bytes, want[i].activations);
+    }
+    close_model(&o);
+}
+
 struct loading {
     uint64_t calls, done, total, most; /* calls before it is ended */
 };
@@ -481,6 +513,7 @@ int main(void) {
         cmocka_unit_test(weights_have_the_size_asked_for),
         cmocka_unit_test(matrices_are_the_same_however_cut),
         cmocka_unit_test(devices_hold_the_same_matrices),
+        cmocka_unit_test(c096_planned_sizes_are_golden_figures),
         cmocka_unit_test(loading_tells_how_far_it_is),
         cmocka_unit_test(a_description_has_no_data),
         cmocka_unit_test(a_released_model_is_described),

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # device.sh [STEP...]: builds varve with its CUDA kernels, checks them and measures them on this
-# machine's GPU. Steps: build check sanitize equal steps bench model; none: all of them. Results go to one
-# folder. Set in the environment, where the default doesn't suit:
+# machine's GPU. Steps: build check memory sanitize equal steps bench gemm tables whole model; none:
+# all of them. Results go to one folder. Set in the environment, where the default doesn't suit:
 #   BUILD     build folder with varve and libvarve_cuda.so   (build/cuda)
 #   RESULTS   where results go                               (build/device-results)
 #   FIXTURES  a folder with more models, qwen4exp/*.gguf     (none)
@@ -44,12 +44,25 @@ do_build() {
 
 do_check() { "$varve" check --device cuda ${QUICK:+--quick}; }
 
+# Under these tools kernels are ten to a hundred times as slow: of each kernel, with each format, a
+# case of each size. TOOLS: which of them; SANITIZE: more words for varve check.
 do_sanitize() {
-    local tool
-    for tool in memcheck racecheck initcheck; do
+    local tool failed=0
+    for tool in ${TOOLS:-memcheck racecheck initcheck}; do
         echo "-- $tool"
-        compute-sanitizer --tool "$tool" --error-exitcode 1 --print-limit 3 \
-            "$varve" check --device cuda --quick ${SANITIZE:-} || return 1
+        compute-sanitizer --tool "$tool" --error-exitcode 9 --print-limit 3 \
+            "$varve" check --device cuda --quick --cases 1 ${SANITIZE:-} || failed=1
+        echo "-- $tool: $SECONDS s so far"
+    done
+    return $failed
+}
+
+# Each call for memory of the device is refused in turn: see tests/device/memory.c.
+do_memory() {
+    local model
+    for model in tests/data/qwen4exp/micro.f32.gguf tests/data/deepseek4/tiny.gguf; do
+        echo "-- $model"
+        "$build/device_memory" "$model" cuda || return 1
     done
 }
 
@@ -87,13 +100,29 @@ do_steps() {
 
 do_bench() { "$varve" bench ${BENCH:-} --device cuda --rows 1,2,4,8 --rounds 5; }
 
+# Prompts' products beside their roofs and, where libcublas is found, beside BF16.
+do_gemm() { "$varve" bench gemm --device cuda --tiles --ab --rounds 3; }
+
+# The tables that have published figures to be held against: docs/bench.md.
+do_tables() {
+    "$varve" bench hyper_read --device cuda --rows 1,2,3,4,8 --rounds 3 &&
+        "$varve" bench gdn_step --device cuda --rows 1,2,4,8 --rounds 3 &&
+        "$varve" bench gemm --device cuda --chunk-sum --rounds 2
+}
+
+# A released model at full size, its weights made up.
+do_whole() {
+    "$varve" bench model --geometry qwen3.8-flash-next --types q4 --device cuda --kv f16 --rows 1,2,3,4,8 --batch 8,32 \
+        --prompt 4096 --gen 64 --depth 2048 --rounds 3
+}
+
 do_model() {
     "$varve" bench model -m "${MODEL:?name a file}" --device cuda --kv f16 --rows 1,2,3,4,8 --prompt 512,2048 \
         --depth 0,2048 --rounds 3
 }
 
 steps=("$@")
-((${#steps[@]})) || steps=(build check sanitize equal steps bench ${MODEL:+model})
+((${#steps[@]})) || steps=(build check memory sanitize equal steps bench gemm tables whole ${MODEL:+model})
 for name in "${steps[@]}"; do
     [[ $(type -t "do_$name") == function ]] || { echo "device: no step is called $name" >&2; exit 2; }
     [[ $name == build ]] || [[ -s $results/facts.txt ]] || facts > "$results/facts.txt" 2>&1

@@ -11,6 +11,7 @@ int varve_check(const struct varve_check_options *options, size_t *passed, size_
         .variant = options->variant,
         .seed = options->seed,
         .quick = options->quick,
+        .cases = options->cases,
         .folder_done = options->folder_done,
         .failure = options->failure,
         .context = options->context,

@@ -35,6 +35,7 @@ int command_check(const struct arguments *arguments) {
         .variant = text_of(arguments, OPTION_variant),
         .seed = given(arguments, OPTION_seed) ? (uint64_t)integer_of(arguments, OPTION_seed) : 1,
         .quick = given(arguments, OPTION_quick),
+        .cases = given(arguments, OPTION_cases) ? (size_t)integer_of(arguments, OPTION_cases) : 0,
         .folder_done = on_folder,
         .failure = on_failure,
     };

@@ -321,9 +321,42 @@ static int run_whole(struct vv_check *check, const struct vv_variant *v, const v
     return v->launch ? run_launched(check, v, args) : v->run(args, 0, units);
 }
 
-static bool wanted(const struct vv_check *check, const struct vv_variant *v, const void *args) {
+/* Of a kind are a variant's cases with weights of the same formats and about as much memory. */
+static uint64_t kind_of(const struct vv_operation *operation, const struct vv_variant *v,
+                        const void *args) {
+    struct vv_buffer buffers[VV_BUFFERS_MAX];
+    struct vv_weight *weights[VV_WEIGHTS_MAX];
+    uint64_t key = (uint64_t)(uintptr_t)v, bytes = 0, size = 0;
+    for (size_t i = operation->buffers(args, buffers); i-- > 0;) {
+        bytes += buffers[i].bytes;
+    }
+    while (bytes >>= 4) {
+        size++;
+    }
+    for (size_t i = operation->weights ? operation->weights(args, weights) : 0; i-- > 0;) {
+        key = key * 0x9e3779b97f4a7c15u + (uint64_t)weights[i]->type + 1;
+    }
+    key = key * 0x9e3779b97f4a7c15u + size;
+    return key ? key : 1;
+}
+
+/* Whether there were not enough of its kind yet; counts it. */
+static bool another(struct vv_check *check, uint64_t key) {
+    for (size_t i = 0; i < VV_CASE_KINDS; i++) {
+        struct vv_case_kind *k = &check->kinds[(key + i) % VV_CASE_KINDS];
+        if (k->key == 0 || k->key == key) {
+            k->key = key;
+            return k->count++ < check->cases;
+        }
+    }
+    return true;
+}
+
+static bool wanted(struct vv_check *check, const struct vv_operation *operation,
+                   const struct vv_variant *v, const void *args) {
     return vv_variant_runs(v, check->features) && (!v->fits || v->fits(args)) &&
-           (!check->filter || strstr(v->name, check->filter));
+           (!check->filter || strstr(v->name, check->filter)) &&
+           (check->cases == 0 || another(check, kind_of(operation, v, args)));
 }
 
 /* Which NaN an operation makes is the processor's affair, and nothing here depends on it; an NVIDIA
@@ -384,7 +417,7 @@ void vv_check_variants(struct vv_check *check, const struct vv_operation *operat
     save(check, &s, s.after);
     const struct vv_variant *v;
     for (size_t i = 0; (v = vv_variant_at(operation, i)) != NULL; i++) {
-        if (!wanted(check, v, args)) {
+        if (!wanted(check, operation, v, args)) {
             continue;
         }
         order_weights(check, operation, args, v->layout, saved);
@@ -415,7 +448,7 @@ void vv_check_refuses(struct vv_check *check, const struct vv_operation *operati
     size_t units = operation->units(args);
     const struct vv_variant *v;
     for (size_t i = 0; (v = vv_variant_at(operation, i)) != NULL; i++) {
-        if (!wanted(check, v, args)) {
+        if (!wanted(check, operation, v, args)) {
             continue;
         }
         order_weights(check, operation, args, v->layout, saved);

@@ -10,12 +10,21 @@ struct vv_check_block {
     size_t map_bytes; /* 0: shared with the device */
 };
 
+/* Cases of one kind so far. */
+enum { VV_CASE_KINDS = 4096 };
+struct vv_case_kind {
+    uint64_t key; /* 0: none yet */
+    size_t count;
+};
+
 struct vv_check {
     const char *folder; /* operation being checked */
     const char *filter; /* variants whose name contains it; NULL: all */
     uint64_t seed;      /* as given, printed with a failure */
     uint64_t state;     /* of the generator */
     bool quick;
+    size_t cases; /* of each kind at most; 0: all */
+    struct vv_case_kind kinds[VV_CASE_KINDS];
     struct vv_device
         *device;       /* whose variants are checked, if it launches kernels; NULL: the CPU */
     uint32_t features; /* of that device or this CPU */

@@ -16,3 +16,7 @@ static inline bool vv_device_is_host(enum vv_device_kind kind) {
 /* Any of them; `options` count for the first two. */
 int vv_device_open(enum vv_device_kind kind, const struct vv_cpu_options *options,
                    struct vv_device **device, struct vv_error *error);
+
+/* For tests: sees every device that was opened, and may put other calls in place of its own. NULL:
+ * nobody does. */
+extern void (*vv_device_opened)(struct vv_device *device);

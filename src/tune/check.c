@@ -28,6 +28,7 @@ static void check_folder(const struct vv_operation_folder *folder,
                              .seed = options->seed,
                              .state = options->seed,
                              .quick = options->quick,
+                             .cases = options->cases,
                              .report = options->failure,
                              .context = options->context};
     if (setjmp(check.out_of_memory) == 0) {

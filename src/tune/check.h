@@ -10,6 +10,7 @@ struct vv_check_options {
     const char *variant; /* only variants whose name contains this; NULL: all */
     uint64_t seed;
     bool quick;
+    size_t cases; /* of each kind at most, to run under a tool that makes kernels slow; 0: all */
     enum vv_device_kind device; /* whose variants are checked */
     void (*folder_done)(void *context, const char *folder, size_t passed, size_t failed);
     void (*failure)(void *context, const char *line);

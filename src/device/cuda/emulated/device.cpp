@@ -9,7 +9,7 @@ namespace vv_emulated {
 std::recursive_mutex driver_lock;
 bool eager;
 static cudaError_t last_error = cudaSuccess;
-static uint64_t countdown;
+static uint64_t countdown, launches_left;
 static std::map<const void *, int> shared_limits; /* by kernel, where it was raised */
 
 constexpr int processors = 4, shared_plain = 48 << 10, shared_most = 227 << 10;
@@ -62,6 +62,9 @@ cudaError_t check_launch(const void *kernel, dim3 blocks, dim3 threads, size_t s
                 blocks.y <= 65535 && blocks.z >= 1 && blocks.z <= 65535;
     if (!fits) {
         return noted(cudaErrorInvalidConfiguration);
+    }
+    if (launches_left > 0 && --launches_left == 0) {
+        return noted(cudaErrorLaunchOutOfResources);
     }
     return shared <= static_cast<size_t>(shared_limit(kernel)) ? cudaSuccess
                                                                : noted(cudaErrorInvalidValue);
@@ -152,6 +155,12 @@ uint64_t vv_emulated_fail(uint64_t calls) {
     countdown = calls;
     return left;
 }
+uint64_t vv_emulated_refuse(uint64_t launches) {
+    VV_DRIVER;
+    uint64_t left = launches_left;
+    launches_left = launches;
+    return left;
+}
 void vv_emulated_eager(int at_once) {
     VV_DRIVER;
     read_environment();
@@ -232,6 +241,7 @@ cudaError_t cudaPeekAtLastError() {
     VV_ERROR(cudaErrorInvalidResourceHandle, "invalid resource handle")                            \
     VV_ERROR(cudaErrorNotReady, "device not ready")                                                \
     VV_ERROR(cudaErrorIllegalAddress, "an illegal memory access was encountered")                  \
+    VV_ERROR(cudaErrorLaunchOutOfResources, "too many resources requested for launch")             \
     VV_ERROR(cudaErrorHostMemoryAlreadyRegistered,                                                 \
              "part or all of the requested memory range is already mapped")                        \
     VV_ERROR(cudaErrorHostMemoryNotRegistered,                                                     \
