@@ -238,7 +238,10 @@ static void stack_tiles(const vv_product_job &job, const vv_launch *on, plan &to
  * room at once, and leave as much for the kernel behind. */
 static unsigned threads_of(const vv_product_job &job, const vv_launch *on, const plan &to) {
     constexpr unsigned warps_room = 26;
-    unsigned warps_most = (to.grid.turns > 1 ? STREAM_THREADS : ROWS_THREADS) / 32;
+    unsigned threads_most = to.grid.turns > 1 ? STREAM_THREADS
+                            : to.rows == 1    ? rows_threads<1>
+                                              : rows_threads<EIGHT>;
+    unsigned warps_most = threads_most / 32;
     unsigned turns_most = to.rows == 1 ? 6 : 2;
     size_t room = (size_t)on->processors * warps_room;
     size_t blocks = (size_t)to.blocks * to.grid.together * (job.active ? job.slices_most : 1);

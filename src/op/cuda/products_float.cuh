@@ -24,6 +24,7 @@ static __device__ __forceinline__ void float_rows(const vv_product_job &job, con
                                                   const span &part, const rows_in_hand<R> &rows,
                                                   const uint8_t *held, const sums_of_block &to) {
     unsigned width = (unsigned)job.x.width, l = threadIdx.x % 16, all = part.segments << at.shift;
+    constexpr unsigned some = R == 1 ? 1 : 4;
     unsigned start = part.first * 128, end = width - start; /* of the span's values */
     end = end < part.segments * 128 ? end : part.segments * 128;
     for (unsigned first = 0; first < all; first += blockDim.x / 16) { /* warps stay together */
@@ -36,23 +37,41 @@ static __device__ __forceinline__ void float_rows(const vv_product_job &job, con
             unsigned k = begin + 16 * (unsigned)i + l;
             w[i] = k < end ? float_at(at.part->type, weights, k) : 0.0f;
         }
-        VV_UNROLL
-        for (unsigned r = 0; r < R; r++) {
-            if (r >= rows.count) {
-                break;
-            }
-            const float *x = job.x.x + (size_t)rows.x(r) * width + start;
-            float lane = 0.0f;
+        VV_UNROLL_BY(1)
+        for (unsigned row = 0; row < rows.count; row += some) {
+            float x[some][8], lane[some];
             VV_UNROLL
-            for (int i = 0; i < 8; i++) {
-                unsigned k = begin + 16 * (unsigned)i + l;
-                lane = k < end ? fmaf(w[i], x[k], lane) : lane;
+            for (unsigned r = 0; r < some; r++) { /* asked for together; the last row again */
+                unsigned mine = row + r < rows.count ? row + r : rows.count - 1;
+                const float *from = job.x.x + (size_t)rows.x(mine) * width + start;
+                VV_UNROLL
+                for (int i = 0; i < 8; i++) {
+                    unsigned k = begin + 16 * (unsigned)i + l;
+                    x[r][i] = k < end ? from[k] : 0.0f;
+                }
             }
+            VV_UNROLL
+            for (unsigned r = 0; r < some; r++) {
+                lane[r] = 0.0f;
+                VV_UNROLL
+                for (int i = 0; i < 8; i++) {
+                    bool there = begin + 16 * (unsigned)i + l < end;
+                    lane[r] = there ? fmaf(w[i], x[r][i], lane[r]) : lane[r];
+                }
+            }
+            VV_UNROLL
             for (int apart = 8; apart > 0; apart /= 2) {
-                lane += __shfl_xor_sync(0xffffffffu, lane, apart);
+                VV_UNROLL
+                for (unsigned r = 0; r < some; r++) {
+                    lane[r] += __shfl_xor_sync(0xffffffffu, lane[r], apart);
+                }
             }
-            if (l == 0 && t < all && slot < at.used) {
-                to.store((slot * rows.tile + r) * at.stride + part.first + segment, lane);
+            VV_UNROLL
+            for (unsigned r = 0; r < some; r++) {
+                if (l == 0 && t < all && slot < at.used && row + r < rows.count) {
+                    to.store((slot * rows.tile + row + r) * at.stride + part.first + segment,
+                             lane[r]);
+                }
             }
         }
     }

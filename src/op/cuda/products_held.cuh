@@ -68,12 +68,13 @@ static __device__ __forceinline__ bool is_super(int type) {
 }
 
 /* Threads of a block at most, and registers for two such blocks a processor: so that blocks of the
- * kernel behind find room and ask for their weights. */
-constexpr unsigned ROWS_THREADS = 512, ROWS_BLOCKS = 2;
+ * kernel behind find room and ask for their weights. Several rows need more registers. */
+template <unsigned R> constexpr unsigned rows_threads = R == 1 ? 512 : 384;
+constexpr unsigned ROWS_BLOCKS = 2;
 
 /* A block has one tile, of whose rows it takes one span after another. */
 template <unsigned R>
-__global__ void __launch_bounds__(ROWS_THREADS, ROWS_BLOCKS)
+__global__ void __launch_bounds__(rows_threads<R>, ROWS_BLOCKS)
     rows_kernel(const __grid_constant__ vv_product_job job,
                 const __grid_constant__ grid_of_job grid) {
     __shared__ unsigned list[2 * R];

@@ -49,19 +49,21 @@ static __device__ __forceinline__ near_rows bring_near(const vv_planes &x, bool 
     const int8_t *from_q = super ? x.coarse_q : x.fine_q;
     const float *from_scale = super ? x.coarse_scale : x.fine_scale;
     const int16_t *from_sum = super ? x.coarse_sum16 : x.fine_sum16;
+    /* One row by all threads, several by a warp each. */
+    unsigned lanes = R == 1 ? blockDim.x : 32, lane = threadIdx.x % lanes;
     VV_UNROLL_BY(1)
-    for (unsigned r = 0; r < rows.count; r++) {
+    for (unsigned r = threadIdx.x / lanes; r < rows.count; r += blockDim.x / lanes) {
         size_t row = rows.x(r);
         const int8_t *mine = from_q + row * width + part.first * 128;
         const float *scales_mine = from_scale + row * all + part.first * units;
         const int16_t *sums_mine = from_sum + row * (width / 16) + part.first * 8;
-        for (unsigned i = threadIdx.x; i < 2 * groups; i += blockDim.x) {
+        for (unsigned i = lane; i < 2 * groups; i += lanes) {
             vv_copy_async<16>(q + r * to.q_pitch + 16 * i, mine + 16 * i);
         }
-        for (unsigned i = threadIdx.x; i < scales; i += blockDim.x) {
+        for (unsigned i = lane; i < scales; i += lanes) {
             vv_copy_async<4>(scale + (r * to.scales + i) * 4, scales_mine + i);
         }
-        for (unsigned i = threadIdx.x; i < groups; i += blockDim.x) {
+        for (unsigned i = lane; i < groups; i += lanes) {
             vv_copy_async<4>(sum + (r * to.groups + i) * 4, sums_mine + 2 * i);
         }
     }
