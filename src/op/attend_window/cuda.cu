@@ -23,18 +23,15 @@ size_t shared_most() {
     return (size_t)bytes > fixed ? (size_t)bytes - fixed : 0;
 }
 
-template <int H> bool tiled(const struct vv_attend_window &a) {
-    return a.width <= TILE_WIDTH && tile_bytes<H>(a.width) <= shared_most();
-}
-
 bool aligned(const struct vv_state_view &v) {
     return ((uintptr_t)v.base | v.slot_stride | v.entry_stride) % 16 == 0;
 }
 
-/* Whether rows may be loaded sixteen bytes at a time. */
-bool fast(const struct vv_attend_window &a) {
-    return a.width % 8 == 0 && ((uintptr_t)a.q | (uintptr_t)a.own) % 16 == 0 && aligned(a.ring) &&
-           aligned(a.pooled);
+/* Rows are loaded sixteen bytes at a time. */
+template <int H> bool tiled(const struct vv_attend_window &a) {
+    return a.width <= TILE_WIDTH && a.width % 8 == 0 &&
+           ((uintptr_t)a.q | (uintptr_t)a.own) % 16 == 0 && aligned(a.ring) && aligned(a.pooled) &&
+           tile_bytes<H>(a.width) <= shared_most();
 }
 
 int launch_plain(const void *args, const vv_launch *on) {
@@ -48,7 +45,7 @@ int launch_rows(const void *args, const vv_launch *on) {
     task t = attend_task(args, on, on->step);
     dim3 blocks(vv_blocks(t.a.heads, H), (unsigned)vv_rows(t.a.rows));
     return vv_start_early(all_chunks<H>, blocks, TILE_THREADS, tile_bytes<H>(t.a.width), on->stream,
-                          t, fast(attend_args(args)));
+                          t);
 }
 
 __global__ void __launch_bounds__(MERGE_THREADS) merge_chunks(merge_job j) {
@@ -111,7 +108,7 @@ int vv_cuda_attend_chunks(const void *args, const vv_launch *on, uint32_t step) 
     partials to = partials_of(a, on);
     dim3 blocks(to.chunks, vv_blocks(a.heads, H), (unsigned)vv_rows(a.rows));
     return vv_start_early(one_chunk<H>, blocks, TILE_THREADS, tile_bytes<H>(a.width), on->stream,
-                          attend_task(args, on, step), fast(a), to);
+                          attend_task(args, on, step), to);
 }
 
 bool vv_cuda_attend_splits(const void *args) {

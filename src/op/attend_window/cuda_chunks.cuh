@@ -9,16 +9,18 @@
 
 namespace {
 
-/* The chunk's entries, keys and scores; all threads have passed a barrier since the last chunk. */
-template <int H>
+/* The chunk's entries, keys and scores; all threads have passed a barrier since the last chunk.
+ * Calls load() for what else is to be loaded. */
+template <int H, typename Load>
 __device__ void begin_chunk(const task &t, const keys &k, const stretch &s, const tile<H> &m,
-                            tile_small<H> *small) {
+                            tile_small<H> *small, Load load) {
     if (threadIdx.x < s.high - s.low) {
         small->at[s.low % CHUNK + threadIdx.x] = entry_at(t, k, s, s.low + threadIdx.x);
     }
     __syncthreads();
     unsigned low = s.low % CHUNK, high = low + (s.high - s.low);
-    load_keys(small->at, low, high, t.a.width, m.fast, m.depth, m.key);
+    load_keys(small->at, low, high, t.a.width, m.depth, m.key);
+    load();
     __syncthreads();
     tile_scores<H>(m, low, high, t.a.scale);
     __syncthreads();
@@ -40,12 +42,12 @@ __device__ void each_softmax(const task &t, size_t head, const tile<H> &m, Take 
 }
 
 /* Blocks: heads; rows. */
-template <int H> __global__ void __launch_bounds__(TILE_THREADS, 1) all_chunks(task t, bool fast) {
+template <int H> __global__ void __launch_bounds__(TILE_THREADS, 1) all_chunks(task t) {
     constexpr unsigned turns = (H + TILE_THREADS / VV_LANES - 1) / (TILE_THREADS / VV_LANES);
     vv_follow();
     __shared__ tile_small<H> small;
     size_t row = blockIdx.y, head = blockIdx.x * H;
-    tile<H> m = tile_of<H>(t.a.width, fast);
+    tile<H> m = tile_of<H>(t.a.width);
     keys k = keys_of(t.a, row);
     if (!keys_valid(t, k)) {
         return;
@@ -67,7 +69,7 @@ template <int H> __global__ void __launch_bounds__(TILE_THREADS, 1) all_chunks(t
     for (uint32_t i = 0, chunks = chunks_of(k); i < chunks; i++) {
         stretch s = chunk_at(k, i);
         __syncthreads();
-        begin_chunk<H>(t, k, s, m, &small);
+        begin_chunk<H>(t, k, s, m, &small, [] {});
         each_softmax<H>(t, head, m, [&](unsigned n, unsigned h, float2 softmax) {
             merge(&state[n], softmax.x, softmax.y);
             keep(n, h);
@@ -118,8 +120,7 @@ __device__ void prefetch_chunk(const task &t, size_t row, uint32_t i) {
 }
 
 /* Blocks: chunks; heads; rows. */
-template <int H>
-__global__ void __launch_bounds__(TILE_THREADS, 1) one_chunk(task t, bool fast, partials to) {
+template <int H> __global__ void __launch_bounds__(TILE_THREADS, 1) one_chunk(task t, partials to) {
     size_t row = blockIdx.z, head = blockIdx.y * H;
     if (head == 0) {
         prefetch_chunk(t, row, blockIdx.x);
@@ -130,10 +131,9 @@ __global__ void __launch_bounds__(TILE_THREADS, 1) one_chunk(task t, bool fast, 
     if (!keys_valid(t, k) || blockIdx.x >= chunks_of(k)) {
         return;
     }
-    tile<H> m = tile_of<H>(t.a.width, fast);
+    tile<H> m = tile_of<H>(t.a.width);
     stretch s = chunk_at(k, blockIdx.x);
-    load_queries<H>(t, row, head, m);
-    begin_chunk<H>(t, k, s, m, &small);
+    begin_chunk<H>(t, k, s, m, &small, [&] { load_queries<H>(t, row, head, m); });
     size_t first = (row * t.a.heads + head) * to.chunks + blockIdx.x;
     each_softmax<H>(t, head, m, [&](unsigned, unsigned h, float2 softmax) {
         if (threadIdx.x % VV_LANES == 0) {

@@ -59,13 +59,16 @@ __device__ void merge_head(const merge_job &j, unsigned row, unsigned head, floa
     unsigned chunks = chunks_of(k), width = (unsigned)a.width;
     size_t at = (size_t)row * a.heads + head, first = at * j.from.chunks;
     const float *o_c = j.from.o + first * width;
+    VV_UNROLL_BY(1)
     for (unsigned c = threadIdx.x; c <= chunks; c += blockDim.x) {
         float2 own = c < chunks ? j.from.softmax[first + c] : make_float2(a.sink[head], 1.0f);
         factor[c] = make_float4(0.0f, 0.0f, own.y, own.x);
     }
     __syncthreads();
+    VV_UNROLL_BY(1)
     for (unsigned c = threadIdx.x; c <= chunks; c += blockDim.x) {
         float before = -INFINITY, own = factor[c].w;
+        VV_UNROLL_BY(1)
         for (unsigned i = 0; i < c; i++) {
             before = fmaxf(before, factor[i].w);
         }
@@ -74,8 +77,10 @@ __device__ void merge_head(const merge_job &j, unsigned row, unsigned head, floa
         factor[c].y = vv_exp(own - most);
     }
     __syncthreads();
+    VV_UNROLL_BY(1)
     for (unsigned d = threadIdx.x; d < width; d += blockDim.x) {
         float o = 0.0f, l = 0.0f;
+        VV_UNROLL_BY(1)
         for (unsigned c = 0; c < chunks; c += MERGED_AT_ONCE) {
             float next[MERGED_AT_ONCE];
             VV_UNROLL

@@ -41,7 +41,6 @@ template <int H> struct tile {
     float *other; /* [segments but those of the first split][H][CHUNK] sums */
     float *p;     /* [H][CHUNK] */
     unsigned depth;
-    bool fast; /* rows may be loaded sixteen bytes at a time */
 };
 
 template <int H> struct tile_small {
@@ -60,27 +59,22 @@ template <int H> inline size_t tile_bytes(size_t width) {
     return (depth * (PITCH + H) + sums) * sizeof(float);
 }
 
-template <int H> __device__ tile<H> tile_of(size_t width, bool fast) {
+template <int H> __device__ tile<H> tile_of(size_t width) {
     auto memory = vv_dynamic_shared<float>();
     unsigned depth = depth_of(width);
     float *q = memory + depth * PITCH, *other = q + depth * H;
-    return {memory, q, other, other + OTHERS<H> * H * CHUNK, depth, fast};
+    return {memory, q, other, other + OTHERS<H> * H * CHUNK, depth};
 }
 
 /* ---- loads ---- */
 
-__device__ void load_eight(const entry &e, unsigned i, unsigned width, bool fast, float (&x)[8]) {
-    if (!fast) {
-        VV_UNROLL
-        for (unsigned c = 0; c < 8; c++) {
-            x[c] = i + c < width ? element(e.at, e.type, i + c) : 0.0f;
-        }
-    } else if (i >= width) {
-        VV_UNROLL
-        for (unsigned c = 0; c < 8; c++) {
-            x[c] = 0.0f;
-        }
-    } else if (e.type == VV_TYPE_F16) {
+/* Values i and following; zeros from `width`, a multiple of eight, on. */
+__device__ void load_eight(const entry &e, unsigned i, unsigned width, float (&x)[8]) {
+    VV_UNROLL
+    for (unsigned c = 0; c < 8; c++) {
+        x[c] = 0.0f;
+    }
+    if (i < width && e.type == VV_TYPE_F16) {
         uint4 raw = *reinterpret_cast<const uint4 *>(e.at + 2 * i);
         const unsigned word[4] = {raw.x, raw.y, raw.z, raw.w};
         VV_UNROLL
@@ -91,7 +85,7 @@ __device__ void load_eight(const entry &e, unsigned i, unsigned width, bool fast
             x[2 * c] = wide.x;
             x[2 * c + 1] = wide.y;
         }
-    } else {
+    } else if (i < width) {
         auto four = reinterpret_cast<const float4 *>(e.at + 4 * i);
         float4 low = four[0], high = four[1];
         const float all[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
@@ -103,24 +97,28 @@ __device__ void load_eight(const entry &e, unsigned i, unsigned width, bool fast
 }
 
 /* Keys low … high - 1 of the chunk, zeros for the others. A warp has sixteen keys. */
-__device__ void load_keys(const entry *at, unsigned low, unsigned high, size_t width, bool fast,
+__device__ void load_keys(const entry *at, unsigned low, unsigned high, size_t width,
                           unsigned depth, float *key) {
     constexpr unsigned warps = TILE_THREADS / 32, blocks = CHUNK / 16, apart = warps / blocks * 16;
     constexpr unsigned together = 4;
     unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32, j = warp % blocks * 16 + lane % 16;
     bool here = j >= low && j < high;
     entry e = at[here ? j : low];
+    VV_UNROLL_BY(1)
     for (unsigned first = warp / blocks * 16 + lane / 16 * 8; first < depth;
          first += together * apart) {
         float x[together][8];
         VV_UNROLL
         for (unsigned n = 0; n < together; n++) {
-            load_eight(e, first + n * apart, here ? (unsigned)width : 0, fast || !here, x[n]);
+            load_eight(e, first + n * apart, here ? (unsigned)width : 0, x[n]);
         }
         VV_UNROLL
         for (unsigned n = 0; n < together; n++) {
-            for (unsigned c = 0; c < 8 && first + n * apart < depth; c++) {
-                key[(first + n * apart + c) * PITCH + j] = x[n][c];
+            if (first + n * apart < depth) {
+                VV_UNROLL
+                for (unsigned c = 0; c < 8; c++) {
+                    key[(first + n * apart + c) * PITCH + j] = x[n][c];
+                }
             }
         }
     }
@@ -132,9 +130,10 @@ template <int H> __device__ void load_queries(const task &t, size_t row, size_t 
     bool here = head + h < t.a.heads;
     const float *q = t.a.q + (row * t.a.heads + (here ? head + h : 0)) * width;
     entry e = {reinterpret_cast<const uint8_t *>(q), VV_TYPE_F32};
+    VV_UNROLL_BY(2)
     for (unsigned i = threadIdx.x / H * 8; i < to.depth; i += TILE_THREADS / H * 8) {
         float x[8];
-        load_eight(e, i, here ? width : 0, to.fast || !here, x);
+        load_eight(e, i, here ? width : 0, x);
         VV_UNROLL
         for (unsigned c = 0; c < 8; c++) {
             to.q[(i + c) * H + h] = x[c];
@@ -192,31 +191,35 @@ __device__ sums<N> lane_sum(const float *key, const float *q, unsigned lane) {
     return s;
 }
 
-/* A segment: the tree over its lanes, whose upper two levels are a loop. */
+/* to += other, or the first of both. */
+template <int N> __device__ void join(sums<N> &to, const sums<N> &other, bool first) {
+    if (first) {
+        to = other;
+    } else {
+        add(to, other);
+    }
+}
+
+/* A segment: the tree over its lanes. What runs once, of few rows, is a loop at all levels: its
+ * code is fetched as it goes. */
 template <int H, int N> __device__ sums<N> segment_sum(const float *key, const float *q) {
-    sums<N> all = {};
+    [[maybe_unused]] constexpr int inner = H == MANY_HEADS ? 2 : 1;
+    sums<N> all, half, quarter, two;
     VV_UNROLL_BY(1)
-    for (unsigned odd = 0; odd < 2; odd++) {
-        sums<N> half = {};
+    for (unsigned a = 0; a < 2; a++) {
         VV_UNROLL_BY(1)
-        for (unsigned second = 0; second < 2; second++) {
-            unsigned lane = odd + 2 * second;
-            sums<N> quarter = lane_sum<H, N>(key, q, lane);
-            add(quarter, lane_sum<H, N>(key, q, lane + 8));
-            sums<N> other = lane_sum<H, N>(key, q, lane + 4);
-            add(other, lane_sum<H, N>(key, q, lane + 12));
-            add(quarter, other);
-            if (second) {
-                add(half, quarter);
-            } else {
-                half = quarter;
+        for (unsigned b = 0; b < 2; b++) {
+            VV_UNROLL_BY(inner)
+            for (unsigned c = 0; c < 2; c++) {
+                VV_UNROLL_BY(inner)
+                for (unsigned d = 0; d < 2; d++) {
+                    join(two, lane_sum<H, N>(key, q, a + 2 * b + 4 * c + 8 * d), d == 0);
+                }
+                join(quarter, two, c == 0);
             }
+            join(half, quarter, b == 0);
         }
-        if (odd) {
-            add(all, half);
-        } else {
-            all = half;
-        }
+        join(all, half, a == 0);
     }
     return all;
 }
@@ -259,6 +262,7 @@ __device__ void tile_scores(const tile<H> &m, unsigned low, unsigned high, float
     VV_UNROLL
     for (int i = 0; i < N; i++) {
         float4 z = keys_of_head(sum, i);
+        VV_UNROLL_BY(1)
         for (unsigned segment = EACH; segment < segments; segment++) {
             float4 more = *reinterpret_cast<const float4 *>(
                 m.other + ((segment - EACH) * H + h + (unsigned)i) * CHUNK + k);
@@ -282,6 +286,7 @@ __device__ void tile_values(const tile<H> &m, unsigned low, unsigned high, outpu
     const float *p = m.p + threadIdx.x / APART * VALUE_HEADS * CHUNK;
     const float *column = m.key + threadIdx.x % APART * PITCH;
     o = {};
+    VV_UNROLL_BY(1)
     for (unsigned j = low / 4 * 4; j < high; j += 4) {
         float4 by[VALUE_HEADS];
         VV_UNROLL

@@ -36,7 +36,9 @@ __device__ void round_fp8_block(const struct vv_round_fp8 &a, size_t row, size_t
 }
 
 __device__ void hadamard(float *x, unsigned width, float unit) {
+    VV_UNROLL_BY(1)
     for (unsigned stride = 1; stride < width; stride *= 2) {
+        VV_UNROLL_BY(1)
         for (unsigned p = threadIdx.x; p < width / 2; p += blockDim.x) {
             unsigned i = p / stride * 2 * stride + p % stride;
             float left = x[i], right = x[i + stride];
@@ -45,6 +47,7 @@ __device__ void hadamard(float *x, unsigned width, float unit) {
         }
         __syncthreads();
     }
+    VV_UNROLL_BY(1)
     for (unsigned i = threadIdx.x; i < width; i += blockDim.x) {
         x[i] *= unit;
     }
@@ -55,12 +58,14 @@ __device__ void hadamard(float *x, unsigned width, float unit) {
 __device__ void round_fp4_vector(const struct vv_round_fp4 &a, size_t row, size_t head, float unit,
                                  float *x, vv_trouble trouble) {
     unsigned width = (unsigned)a.width, lane = threadIdx.x % 32;
+    VV_UNROLL_BY(1)
     for (unsigned i = threadIdx.x; i < width; i += blockDim.x) {
         x[i] = a.x[row * a.stride + head * width + i];
     }
     __syncthreads();
     hadamard(x, width, unit);
     uint8_t *y = vv_fp4_row(&a, row, head);
+    VV_UNROLL_BY(1)
     for (unsigned b = threadIdx.x / 32; b < width / VV_FP4_BLOCK; b += blockDim.x / 32) {
         float value = x[b * VV_FP4_BLOCK + lane];
         uint32_t peak = peak_of(magnitude(value)), field = vv_e2m1_field(peak);

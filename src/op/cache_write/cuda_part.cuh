@@ -10,6 +10,7 @@ namespace {
 /* Whether a ring holds the row's position at the window's end. */
 __device__ bool stays(const vv_window *w, unsigned row, uint32_t ring) {
     int32_t slot = w->slot[row], newest = -1;
+    VV_UNROLL_BY(1)
     for (int32_t i = 0; i < w->sequences; i++) {
         int32_t last = w->sequence_row[w->sequence_begin[i + 1] - 1];
         newest = w->slot[last] == slot ? w->position[last] : newest;

@@ -7,11 +7,12 @@ VV_C_END
 
 namespace {
 
-enum { CANDIDATES_AT_ONCE = 8 };
+enum { CANDIDATES_AT_ONCE = 4 };
 
 /* What is added up for channel d, which is asked for several candidates at once. */
 __device__ float pooled(const vv_candidate *c, unsigned n, unsigned d) {
     float most = -INFINITY, sum = 0.0f, y = 0.0f;
+    VV_UNROLL_BY(1)
     for (unsigned first = 0; first < n; first += CANDIDATES_AT_ONCE) {
         float g[CANDIDATES_AT_ONCE];
         VV_UNROLL
@@ -24,6 +25,7 @@ __device__ float pooled(const vv_candidate *c, unsigned n, unsigned d) {
             most = fmaxf(most, g[j]);
         }
     }
+    VV_UNROLL_BY(1)
     for (unsigned first = 0; first < n; first += CANDIDATES_AT_ONCE) {
         float e[CANDIDATES_AT_ONCE], k[CANDIDATES_AT_ONCE];
         VV_UNROLL
@@ -46,6 +48,7 @@ __device__ float pooled(const vv_candidate *c, unsigned n, unsigned d) {
 /* The last `dims` values; all before them stay. */
 __device__ void rotate_last(const struct vv_compress_rows &a, float *y, uint64_t position) {
     float *x = y + a.width - a.dims;
+    VV_UNROLL_BY(1)
     for (size_t i = threadIdx.x; i < a.dims / 2; i += blockDim.x) {
         float even = x[2 * i], odd = x[2 * i + 1], s, c;
         vv_sincos_turn(position * a.turn[i], &s, &c);
@@ -61,6 +64,7 @@ struct sequence_rows {
 };
 __device__ sequence_rows sequence_rows_of(const vv_window *w, unsigned row) {
     const int32_t *rows = w->sequence_row;
+    VV_UNROLL_BY(1)
     for (int32_t i = 0; i < w->sequences; i++) {
         const int32_t *these = w->sequence_row + w->sequence_begin[i];
         rows = w->slot[*these] == w->slot[row] ? these : rows;
@@ -85,11 +89,13 @@ __device__ void compress_row(const struct vv_compress_rows &a, unsigned row, com
     }
     unsigned n = (unsigned)vv_compress_most(&a, row);
     sequence_rows own = sequence_rows_of(a.window, row);
+    VV_UNROLL_BY(1)
     for (unsigned d = threadIdx.x; d < n; d += blockDim.x) {
         int64_t at = end - 1 - d - own.first;
         m->candidate[n - 1 - d] = vv_compress_candidate(&a, row, d, at >= 0 ? own.row[at] : -1);
     }
     __syncthreads();
+    VV_UNROLL_BY(1)
     for (unsigned d = threadIdx.x; d < a.width; d += blockDim.x) {
         y[d] = pooled(m->candidate, n, d);
     }
@@ -101,12 +107,14 @@ __device__ void compress_row(const struct vv_compress_rows &a, unsigned row, com
         return;
     }
     float inverse = 1.0f / sqrtf(squares / (float)a.width + a.eps);
+    VV_UNROLL_BY(1)
     for (unsigned d = threadIdx.x; d < a.width; d += blockDim.x) {
         y[d] = (y[d] * inverse) * a.norm[d];
     }
     __syncthreads();
     rotate_last(a, y, (uint64_t)end - a.ratio);
     __syncthreads();
+    VV_UNROLL_BY(1)
     for (unsigned d = threadIdx.x; d < a.width; d += blockDim.x) {
         a.y[row * a.width + d] = y[d];
     }

@@ -227,7 +227,9 @@ bool suits(int kind, const void *args) {
     case VV_CHAIN_NORM:
         return norm_of(args).width <= 16384;
     case VV_CHAIN_SINKHORN:
-        return sinkhorn_of(args).streams * sinkhorn_of(args).width <= 32768;
+        return sinkhorn_of(args).streams == FEW_STREAMS && sinkhorn_of(args).width <= 8192;
+    case VV_CHAIN_WRITE:
+        return write_of(args).streams <= FEW_STREAMS;
     case VV_CHAIN_COMPRESS:
         return compress_of(args).width <= 4096;
     case VV_CHAIN_GROUP:

@@ -19,7 +19,7 @@ VV_C_END
 
 namespace {
 
-enum { THREADS_MOST = 1024 };
+enum { THREADS_MOST = 1024, FEW_STREAMS = 4 };
 
 /* A step as the kernel takes it: its args with the window where the device has it. */
 struct chained {
@@ -72,6 +72,7 @@ __device__ void planes_part(const vv_planes &p, unsigned rows, unsigned part, un
                             vv_trouble trouble) {
     unsigned width = (unsigned)p.width, segments = (width + VV_COARSE_UNIT - 1) / VV_COARSE_UNIT;
     unsigned each = rows * segments / parts;
+    VV_UNROLL_BY(1)
     for (unsigned i = threadIdx.x / 32; i < each; i += blockDim.x / 32) {
         unsigned unit = part * each + i, row = unit / segments, segment = unit % segments;
         unsigned first = segment * VV_COARSE_UNIT + threadIdx.x % 32 * 4;
@@ -85,6 +86,7 @@ __device__ void planes_part(const vv_planes &p, unsigned rows, unsigned part, un
 template <typename Take>
 __device__ void each_of_piece(size_t width, unsigned part, unsigned parts, Take take) {
     unsigned each = (unsigned)width / parts;
+    VV_UNROLL_BY(1)
     for (unsigned i = threadIdx.x; i < each; i += blockDim.x) {
         take(part * each + i);
     }
@@ -102,11 +104,13 @@ __device__ void run_task(const chained &t, const place &at, vv_trouble trouble) 
         vv_norm_part(t.norm, at.row, at.part, trouble, shared, [] {});
         break;
     case VV_CHAIN_ROPE:
+        VV_UNROLL_BY(1)
         for (unsigned i = threadIdx.x; i < t.rope.dims / 2; i += blockDim.x) {
             vv_rotate_pair(t.rope, t.rope.window->position[at.row], at.row, at.part, i);
         }
         break;
     case VV_CHAIN_FP8:
+        VV_UNROLL_BY(1)
         for (unsigned i = threadIdx.x / 32;
              i * VV_FP8_BLOCK < t.fp8.width && vv_completes(t.fp8.window, at.row, t.fp8.ratio);
              i += blockDim.x / 32) {
@@ -119,6 +123,7 @@ __device__ void run_task(const chained &t, const place &at, vv_trouble trouble) 
         }
         break;
     case VV_CHAIN_HALF:
+        VV_UNROLL_BY(1)
         for (size_t i = threadIdx.x; i < t.half.width; i += blockDim.x) {
             vv_round_one(t.half.x + at.row * t.half.width + i, trouble);
         }
@@ -131,18 +136,19 @@ __device__ void run_task(const chained &t, const place &at, vv_trouble trouble) 
         compress_row(t.compress, at.row, reinterpret_cast<compress_memory *>(shared), trouble);
         break;
     case VV_CHAIN_STORE:
+        VV_UNROLL_BY(1)
         for (unsigned i = at.part * blockDim.x + threadIdx.x; i < t.store.a.to.width;
              i += at.parts * blockDim.x) {
             write_element(t.store, at.row, i, trouble, [] {});
         }
         break;
     case VV_CHAIN_SINKHORN:
-        sinkhorn_row(t.sinkhorn, at.row, at.which, reinterpret_cast<sinkhorn_memory *>(shared),
-                     trouble);
+        sinkhorn_row<false>(t.sinkhorn, at.row, at.which,
+                            reinterpret_cast<sinkhorn_memory *>(shared), trouble);
         break;
     case VV_CHAIN_WRITE:
         each_of_piece(t.write.width, at.part, at.parts,
-                      [&](unsigned i) { write_column(t.write, at.row, i); });
+                      [&](unsigned i) { write_column<FEW_STREAMS>(t.write, at.row, i); });
         break;
     case VV_CHAIN_ROUTE:
         hash_route_row(t.route, at.row, reinterpret_cast<uint32_t *>(shared), trouble);
@@ -164,6 +170,7 @@ __device__ void run_task(const chained &t, const place &at, vv_trouble trouble) 
         merge_head(t.attend, at.row, at.part, reinterpret_cast<float4 *>(shared));
         break;
     default:
+        VV_UNROLL_BY(1)
         for (unsigned i = threadIdx.x; i < t.read.width; i += blockDim.x) {
             t.read.u[at.row * t.read.width + i] = read_column(t.read, at.row, i);
         }
@@ -175,6 +182,7 @@ __device__ void run_task(const chained &t, const place &at, vv_trouble trouble) 
 __device__ void prefetch(const chained &t, unsigned part) {
     if (t.kind == VV_CHAIN_NORM) {
         const float *weight = t.norm.weight + part * t.norm.weight_group;
+        VV_UNROLL_BY(1)
         for (unsigned i = threadIdx.x * 32; i < t.norm.width; i += blockDim.x * 32) {
             vv_prefetch<false>(weight + i);
         }
@@ -183,6 +191,7 @@ __device__ void prefetch(const chained &t, unsigned part) {
 
 __global__ void __launch_bounds__(THREADS_MOST) run_chains(const __grid_constant__ chains all) {
     unsigned c = 0;
+    VV_UNROLL_BY(1)
     while (c + 1 < all.count && blockIdx.x >= all.list[c + 1].begin) {
         c++;
     }
@@ -194,15 +203,23 @@ __global__ void __launch_bounds__(THREADS_MOST) run_chains(const __grid_constant
                 beside                 ? WRITING
                 : mine.blocks == parts ? READING | WRITING
                                        : (unsigned)READING};
+    VV_UNROLL_BY(1)
     for (unsigned i = mine.first; i < mine.end && !beside; i++) {
         prefetch(all.of[i], at.part);
     }
+    __shared__ chained step[VV_CHAIN_STEPS]; /* constants that are indexed would be slow */
+    unsigned steps = beside ? 1 : mine.end - mine.first;
+    auto from = reinterpret_cast<const uint32_t *>(&all.of[mine.first]);
+    auto to = reinterpret_cast<uint32_t *>(step);
+    VV_UNROLL_BY(1)
+    for (unsigned i = threadIdx.x; i < steps * sizeof *step / sizeof *to; i += blockDim.x) {
+        to[i] = from[i];
+    }
     vv_follow();
-    for (unsigned i = mine.first; i < (beside ? mine.first + 1 : mine.end); i++) {
-        if (i > mine.first) {
-            __syncthreads();
-        }
-        run_task(all.of[i], at, {all.status, all.of[i].step});
+    VV_UNROLL_BY(1)
+    for (unsigned i = 0; i < steps; i++) {
+        __syncthreads();
+        run_task(step[i], at, {all.status, step[i].step});
     }
 }
 

@@ -88,6 +88,7 @@ static __device__ inline float vv_squares_block(float (&x)[VV_LANE_VALUES], Load
     if (threadIdx.x < parts - segments) {
         part[segments + threadIdx.x] = 0.0f;
     }
+    VV_UNROLL_BY(1)
     for (unsigned first = 0; first < segments; first += halves) {
         unsigned s = first + threadIdx.x / VV_LANES;
         load(s * VV_SEGMENT);
@@ -98,8 +99,12 @@ static __device__ inline float vv_squares_block(float (&x)[VV_LANE_VALUES], Load
     }
     __syncthreads();
     float sum = 0.0f;
+    auto fours = reinterpret_cast<const float4 *>(part);
+    float4 next = fours[0];
+    VV_UNROLL_BY(1) /* kernels of few rows run once: their code is fetched as they go */
     for (unsigned s = 0; s < parts; s += 4) {
-        float4 four = *reinterpret_cast<const float4 *>(part + s);
+        float4 four = next;
+        next = fours[s + 4 < parts ? s / 4 + 1 : 0];
         sum += four.x;
         sum += four.y;
         sum += four.z;
@@ -116,6 +121,7 @@ template <typename A, typename B>
 static __device__ inline float vv_dot_block(A a, B b, size_t width, float *part) {
     size_t halves = blockDim.x / VV_LANES, half = threadIdx.x / VV_LANES;
     size_t segments = vv_segments(width);
+    VV_UNROLL_BY(1)
     for (size_t first = 0; first < segments; first += halves) {
         size_t s = first + half, at = s * VV_SEGMENT;
         size_t n = s >= segments ? 0 : width - at < VV_SEGMENT ? width - at : VV_SEGMENT;

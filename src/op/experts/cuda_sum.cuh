@@ -7,7 +7,7 @@ VV_C_END
 
 namespace {
 
-enum { SUMMED_AT_ONCE = 16 };
+enum { SUMMED_AT_ONCE = 8 };
 
 __device__ inline void sum_experts(const struct vv_expert_sum &a, unsigned row, unsigned i) {
     unsigned width = (unsigned)a.width, used = (unsigned)a.used;
@@ -15,6 +15,7 @@ __device__ inline void sum_experts(const struct vv_expert_sum &a, unsigned row, 
     const float *y = a.y + (size_t)row * used * width + i;
     size_t at = (size_t)row * width + i;
     float shared = a.shared[at], gate = a.shared_gate ? a.shared_gate[row] : 0.0f, sum = 0.0f;
+    VV_UNROLL_BY(1)
     for (unsigned first = 0; first < used; first += SUMMED_AT_ONCE) {
         float by[SUMMED_AT_ONCE], value[SUMMED_AT_ONCE];
         VV_UNROLL

@@ -19,8 +19,10 @@ __device__ int list_from_table(const struct vv_hash_route *a, size_t row, int32_
     }
     const int32_t *listed = a->table + (size_t)token * a->used;
     bool bad = false;
+    VV_UNROLL_BY(1)
     for (int32_t j = (int32_t)threadIdx.x % 32; j < used; j += 32) {
         int32_t at = 0;
+        VV_UNROLL_BY(1)
         for (int32_t i = 0; i < used; i++) {
             at += listed[i] < listed[j] || (listed[i] == listed[j] && i < j);
         }
@@ -34,6 +36,7 @@ __device__ int list_from_table(const struct vv_hash_route *a, size_t row, int32_
 __device__ void list_best_experts(const struct vv_hash_route *a, uint32_t *order, int32_t *expert) {
     unsigned experts = (unsigned)a->experts;
     vv_best mine = vv_best_of(order, experts);
+    VV_UNROLL_BY(1)
     for (size_t j = 0; j < a->used; j++) {
         vv_take_best(order, experts, &mine);
     }
@@ -47,6 +50,7 @@ __device__ void hash_route_row(const struct vv_hash_route &a, size_t row, uint32
     unsigned lane = threadIdx.x, used = (unsigned)a.used;
     const float *logits = a.logits + row * a.experts;
     bool bad = false;
+    VV_UNROLL_BY(1)
     for (unsigned e = threadIdx.x; e < a.experts && !a.table; e += blockDim.x) {
         float score = score_of(logits[e]) + a.bias[e];
         bad = bad || !isfinite(logits[e]) || isnan(score);
@@ -70,6 +74,7 @@ __device__ void hash_route_row(const struct vv_hash_route &a, size_t row, uint32
     }
     __syncwarp();
     bool finite = true;
+    VV_UNROLL_BY(1)
     for (unsigned j = lane; j < used; j += 32) {
         float logit = logits[expert[j]];
         finite = finite && isfinite(logit);
@@ -80,6 +85,7 @@ __device__ void hash_route_row(const struct vv_hash_route &a, size_t row, uint32
     }
     __syncwarp();
     float sum = vv_sum_across(score, used), factor = a.scale / (sum > 0x1p-14f ? sum : 0x1p-14f);
+    VV_UNROLL_BY(1)
     for (unsigned j = lane; j < used; j += 32) {
         a.weight[row * used + j] = score[j] * factor;
     }

@@ -25,6 +25,7 @@ static __device__ inline void vv_norm_part(const struct vv_rms_norm &a, unsigned
         return;
     }
     float inv = 1.0f / sqrtf(sum / (float)width + a.eps);
+    VV_UNROLL_BY(1)
     for (unsigned at = first; at < width; at += step) {
         if (step < width) { /* several each, of which those of the last are here */
             vv_load_lane(w, weight, at, width);

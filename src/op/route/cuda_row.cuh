@@ -28,6 +28,7 @@ __device__ void group_row(const struct vv_route_group &a, group_memory *m, vv_tr
     __syncthreads();
     if (here) {
         unsigned before = 0;
+        VV_UNROLL_BY(1)
         for (unsigned i = 0; i < used; i++) {
             before += m->given[i] < mine || (m->given[i] == mine && i < j);
         }
@@ -35,8 +36,10 @@ __device__ void group_row(const struct vv_route_group &a, group_memory *m, vv_tr
         a.pair[before] = (int32_t)j;
     }
     __syncthreads();
+    VV_UNROLL_BY(1)
     for (unsigned e = threadIdx.x; e <= experts; e += blockDim.x) {
         unsigned below = 0;
+        VV_UNROLL_BY(1)
         for (unsigned i = 0; i < used; i++) {
             below += (unsigned)m->sorted[i] < e;
         }
@@ -50,6 +53,7 @@ __device__ void group_row(const struct vv_route_group &a, group_memory *m, vv_tr
     if (first) {
         a.active[1 + (unsigned)__popc(who & ((1u << j) - 1))] = m->sorted[j];
     }
+    VV_UNROLL_BY(1)
     for (unsigned i = found + threadIdx.x; i < experts; i += 32) {
         a.active[1 + i] = -1;
     }

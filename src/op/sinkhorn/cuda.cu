@@ -8,7 +8,8 @@ enum { THREADS = 1024, COLUMNS = 128 };
 
 __global__ void __launch_bounds__(THREADS) factors(struct vv_sinkhorn a, vv_trouble trouble) {
     vv_follow();
-    sinkhorn_row(a, blockIdx.x, READING | WRITING, vv_dynamic_shared<sinkhorn_memory>(), trouble);
+    sinkhorn_row<true>(a, blockIdx.x, READING | WRITING, vv_dynamic_shared<sinkhorn_memory>(),
+                       trouble);
 }
 
 int launch_factors(const void *args, const vv_launch *on) {
@@ -36,7 +37,7 @@ __global__ void __launch_bounds__(COLUMNS) write(struct vv_stream_write a) {
     vv_follow();
     unsigned i = blockIdx.y * COLUMNS + threadIdx.x;
     if (i < a.width) {
-        write_column(a, blockIdx.x, i);
+        write_column<VV_STREAMS_MAX>(a, blockIdx.x, i);
     }
 }
 

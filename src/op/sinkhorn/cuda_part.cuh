@@ -22,21 +22,25 @@ inline size_t sinkhorn_bytes(const struct vv_sinkhorn &a) {
 }
 
 /* Of the n numbers that lie `apart`. */
-__device__ float sum_of(const float *at, unsigned n, unsigned apart) {
+__device__ inline float sum_of(const float *at, unsigned n, unsigned apart) {
     float sum = 0.0f;
+    VV_UNROLL_BY(1)
     for (unsigned i = 0; i < n; i++) {
         sum += at[i * apart];
     }
     return sum;
 }
 
-__device__ void softmax_rows(const float *c, float *to, unsigned n, float floor) {
+__device__ inline void softmax_rows(const float *c, float *to, unsigned n, float floor) {
+    VV_UNROLL_BY(1)
     for (unsigned i = threadIdx.x; i < n * n; i += 32) {
         const float *row = c + i / n * n;
         float most = -INFINITY, sum = 0.0f;
+        VV_UNROLL_BY(1)
         for (unsigned t = 0; t < n; t++) {
             most = fmaxf(most, row[t]);
         }
+        VV_UNROLL_BY(1)
         for (unsigned t = 0; t < n; t++) {
             sum += vv_exp(row[t] - most);
         }
@@ -45,7 +49,8 @@ __device__ void softmax_rows(const float *c, float *to, unsigned n, float floor)
     __syncwarp();
 }
 
-__device__ void divide(const float *c, float *to, unsigned n, bool by_rows, float floor) {
+__device__ inline void divide(const float *c, float *to, unsigned n, bool by_rows, float floor) {
+    VV_UNROLL_BY(1)
     for (unsigned i = threadIdx.x; i < n * n; i += 32) {
         float sum = by_rows ? sum_of(c + i / n * n, n, 1) : sum_of(c + i % n, n, n);
         to[i] = c[i] / (sum + floor);
@@ -54,10 +59,11 @@ __device__ void divide(const float *c, float *to, unsigned n, bool by_rows, floa
 }
 
 /* A matrix in `from`, balanced; returns which of the two has it. */
-__device__ const float *balance_any(float *from, float *to, unsigned n, size_t rounds,
-                                    float floor) {
+__device__ inline const float *balance_any(float *from, float *to, unsigned n, size_t rounds,
+                                           float floor) {
     softmax_rows(from, to, n, floor);
     divide(to, from, n, false, floor);
+    VV_UNROLL_BY(1)
     for (size_t round = 1; round < rounds; round++) {
         divide(from, to, n, true, floor);
         divide(to, from, n, false, floor);
@@ -82,6 +88,7 @@ __device__ float balance_four(float c, size_t rounds, float floor) {
     most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 2));
     c = divide_four<1>(vv_exp(c - most), 0.0f) + floor;
     c = divide_four<4>(c, floor);
+    VV_UNROLL_BY(1)
     for (size_t round = 1; round < rounds; round++) {
         c = divide_four<1>(c, floor);
         c = divide_four<4>(c, floor);
@@ -92,6 +99,8 @@ __device__ float balance_four(float c, size_t rounds, float floor) {
 /* Which factors a block makes. */
 enum sinkhorn_factors { READING = 1, WRITING = 2 };
 
+/* ANY: of any number of streams, not just four. */
+template <bool ANY>
 __device__ void sinkhorn_row(const struct vv_sinkhorn &a, unsigned row, unsigned which,
                              sinkhorn_memory *m, vv_trouble trouble) {
     unsigned n = (unsigned)a.streams, all = (unsigned)(a.streams * a.width);
@@ -110,17 +119,18 @@ __device__ void sinkhorn_row(const struct vv_sinkhorn &a, unsigned row, unsigned
         return;
     }
     float inverse = 1.0f / sqrtf(squares / (float)all + a.eps);
-    for (unsigned s = threadIdx.x; s < n && (which & READING); s += 32) {
+    unsigned s = threadIdx.x; /* there are no more streams than lanes */
+    if (s < n && (which & READING)) {
         a.pre[row * n + s] = vv_sigmoid(fmaf(mix[s] * inverse, a.scale[0], a.base[s])) + a.floor;
     }
     if (!a.post || !(which & WRITING)) {
         return;
     }
-    for (unsigned s = threadIdx.x; s < n; s += 32) {
+    if (s < n) {
         a.post[row * n + s] =
             2.0f * vv_sigmoid(fmaf(mix[n + s] * inverse, a.scale[1], a.base[n + s]));
     }
-    if (n == 4) {
+    if (!ANY || n == 4) {
         float c = fmaf(factor * inverse, a.scale[2], a.base[2 * n + i]);
         c = balance_four(c, a.rounds, a.floor);
         if (threadIdx.x < 16) {
@@ -128,13 +138,17 @@ __device__ void sinkhorn_row(const struct vv_sinkhorn &a, unsigned row, unsigned
         }
         return;
     }
-    for (i = threadIdx.x; i < n * n; i += 32) {
-        m->matrix[0][i] = fmaf(mix[2 * n + i] * inverse, a.scale[2], a.base[2 * n + i]);
-    }
-    __syncwarp();
-    const float *balanced = balance_any(m->matrix[0], m->matrix[1], n, a.rounds, a.floor);
-    for (i = threadIdx.x; i < n * n; i += 32) {
-        a.to[row * n * n + i] = balanced[i];
+    if constexpr (ANY) {
+        VV_UNROLL_BY(1)
+        for (i = threadIdx.x; i < n * n; i += 32) {
+            m->matrix[0][i] = fmaf(mix[2 * n + i] * inverse, a.scale[2], a.base[2 * n + i]);
+        }
+        __syncwarp();
+        const float *balanced = balance_any(m->matrix[0], m->matrix[1], n, a.rounds, a.floor);
+        VV_UNROLL_BY(1)
+        for (i = threadIdx.x; i < n * n; i += 32) {
+            a.to[row * n * n + i] = balanced[i];
+        }
     }
 }
 
@@ -150,19 +164,22 @@ __device__ float read_column(const struct vv_stream_read &a, unsigned row, unsig
     return u;
 }
 
+/* Of no more than MOST streams. */
+template <unsigned MOST>
 __device__ void write_column(const struct vv_stream_write &a, unsigned row, unsigned i) {
     unsigned n = (unsigned)a.streams, width = (unsigned)a.width;
     float *x = a.x + (size_t)row * n * width + i, y = a.y[(size_t)row * width + i];
     const float *to = a.to + row * n * n;
-    float before[VV_STREAMS_MAX];
+    float before[MOST];
     VV_UNROLL
-    for (unsigned s = 0; s < VV_STREAMS_MAX; s++) {
+    for (unsigned s = 0; s < MOST; s++) {
         before[s] = s < n ? x[s * width] : 0.0f;
     }
+    VV_UNROLL_BY(1)
     for (unsigned t = 0; t < n; t++) {
         float sum = 0.0f;
         VV_UNROLL
-        for (unsigned s = 0; s < VV_STREAMS_MAX; s++) {
+        for (unsigned s = 0; s < MOST; s++) {
             sum = s < n ? fmaf(to[s * n + t], before[s], sum) : sum;
         }
         x[t * width] = fmaf(a.post[row * n + t], y, sum);
