@@ -44,6 +44,3 @@ if(VARVE_SANITIZE)
   add_compile_options(-fsanitize=${VARVE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${VARVE_SANITIZE})
 endif()
-# What kernels, and the models that record them, are not checked for: steps are recorded to the end
-# where there was no memory, at offsets from null pointers that are never used.
-set(VARVE_KERNELS_WITHOUT pointer-overflow)

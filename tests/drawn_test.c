@@ -219,11 +219,12 @@ static bool write_there(const struct opened *o, const struct varve_sampling *how
     return drew;
 }
 
-static void texts_are_those_of_the_cpu(void **state) {
+/* Penalties and biases are the host's, which asks for the logits then. */
+static void c083_texts_are_those_of_the_cpu(void **state) {
     (void)state;
     struct opened o = open_model(MICRO);
-    struct varve_sampling how[4];
-    for (size_t i = 0; i < 4; i++) {
+    struct varve_sampling how[5];
+    for (size_t i = 0; i < 5; i++) {
         varve_sampling_defaults(&how[i]);
         how[i].seed = 3 + i;
         how[i].temperature = i ? 1.2f : 0.0f;
@@ -232,12 +233,15 @@ static void texts_are_those_of_the_cpu(void **state) {
     how[1].top_p = 0.9f;
     how[2].min_p = 0.01f;
     how[2].temperature_last = true;
-    how[3].presence_penalty = 1; /* the host's */
-    for (size_t i = 0; i < 4; i++) {
+    how[3].presence_penalty = 1;
+    const struct varve_logit_bias bias = {17, 5};
+    how[4].bias = &bias;
+    how[4].bias_count = 1;
+    for (size_t i = 0; i < 5; i++) {
         int32_t text[TEXT];
         random_tokens(&o, 21, text, PROMPT);
         write_plainly(&o, &how[i], text);
-        assert_int_equal(write_there(&o, &how[i], i < 2, text), i < 3);
+        assert_int_equal(write_there(&o, &how[i], i < 2 || i == 4, text), i < 3);
     }
     close_model(&o);
 }
@@ -304,7 +308,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(operation_draws_what_the_sampler_draws),
         cmocka_unit_test(not_all_can_be_asked_for),
-        cmocka_unit_test(texts_are_those_of_the_cpu),
+        cmocka_unit_test(c083_texts_are_those_of_the_cpu),
         cmocka_unit_test(requests_are_drawn_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

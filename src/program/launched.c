@@ -231,8 +231,9 @@ struct place {
 
 /* Gives the next step its scratch memory. */
 static void deal_scratch(const struct vv_step *s, struct place *at, struct vv_launch *launch) {
+    size_t bytes = s->variant->scratch ? s->variant->scratch(s->args, launch) : 0;
     launch->scratch = at->scratch;
-    at->scratch += s->variant->scratch ? aligned(s->variant->scratch(s->args, launch)) : 0;
+    at->scratch = bytes > 0 ? at->scratch + aligned(bytes) : at->scratch; /* there may be none */
 }
 
 static int refused(const struct vv_step *s, struct vv_error *error) {

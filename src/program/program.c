@@ -109,13 +109,13 @@ static bool grow(void **list, size_t *room, size_t count, size_t bytes) {
 }
 
 void *vv_program_memory(struct vv_program *program, size_t bytes) {
+    static _Alignas(64) char none; /* stands for memory that nobody will touch */
     if (program->failure.code != VV_OK) {
-        return NULL;
+        return &none;
     }
-    static _Alignas(64) char counted; /* stands for memory that is only counted */
     program->memory_bytes += bytes;
     if (!program->device) {
-        return &counted;
+        return &none;
     }
     void *block = NULL;
     if (grow((void **)&program->memory, &program->memory_room, program->memory_count,
@@ -124,7 +124,7 @@ void *vv_program_memory(struct vv_program *program, size_t bytes) {
     }
     if (!block) {
         vv_fail_memory(&program->failure, bytes, "the activations of a window");
-        return NULL;
+        return &none;
     }
     program->memory[program->memory_count++] = block;
     return block;

@@ -26,7 +26,8 @@ void vv_program_free(struct vv_program *program);
  * set to the largest ones until the program is finished. */
 struct vv_window *vv_program_window(struct vv_program *program);
 
-/* Activation memory on the device, zeroed, for as long as the program lives. */
+/* Activation memory on the device, zeroed, for as long as the program lives. Never NULL: after a
+ * failure, and where memory is only counted, an address that is not to be followed. */
 void *vv_program_memory(struct vv_program *program, size_t bytes);
 size_t vv_program_memory_bytes(const struct vv_program *program);
 

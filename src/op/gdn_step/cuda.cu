@@ -40,26 +40,36 @@ size_t up_to(size_t n, size_t whole) {
     return (n + whole - 1) / whole * whole;
 }
 
-/* Where scratch memory from `at` on holds what, and how much there is of it. */
-prepared prepared_at(const struct vv_gdn_step &a, void *at, size_t *bytes) {
+/* What is prepared for a window, in elements. */
+struct sizes {
+    size_t dim, columns, gates, keys, values;
+};
+
+sizes sizes_of(const struct vv_gdn_step &a) {
+    size_t rows = (size_t)a.window->rows, dim = up_to(a.key_dim, VV_SEGMENT);
+    size_t columns = up_to(a.value_dim, SCAN_COLUMNS_MOST);
+    return {dim, columns, up_to(rows * a.value_heads, 2), rows * a.key_heads * dim,
+            rows * a.value_heads * columns};
+}
+
+/* Where scratch memory from `at` on holds what. */
+prepared prepared_at(const struct vv_gdn_step &a, void *at) {
+    const sizes s = sizes_of(a);
     prepared p = {};
-    size_t rows = (size_t)a.window->rows;
-    p.dim = up_to(a.key_dim, VV_SEGMENT);
-    p.columns = up_to(a.value_dim, SCAN_COLUMNS_MOST);
-    size_t keys = rows * a.key_heads * p.dim, gates = up_to(rows * a.value_heads, 2);
+    p.dim = s.dim;
+    p.columns = s.columns;
     p.gates = static_cast<float2 *>(at);
-    p.q = reinterpret_cast<float *>(p.gates + gates);
-    p.k = p.q + keys;
-    p.v = p.k + keys;
-    *bytes = (gates * 2 + keys * 2 + rows * a.value_heads * p.columns) * sizeof(float);
+    p.q = reinterpret_cast<float *>(p.gates + s.gates);
+    p.k = p.q + s.keys;
+    p.v = p.k + s.keys;
     return p;
 }
 
 template <int C, int SEGMENTS> int launch_many(const task &t, const vv_launch *on) {
     const struct vv_gdn_step &a = t.a;
     const size_t block = SCAN_WARPS * GROUPS * C;
-    size_t bytes, rows = (size_t)t.rows;
-    prepared p = prepared_at(a, on->scratch, &bytes);
+    size_t rows = (size_t)t.rows;
+    prepared p = prepared_at(a, on->scratch);
     size_t pieces = (a.value_heads * p.columns + PREPARED_VALUES - 1) / PREPARED_VALUES;
     dim3 prepare(vv_blocks(rows, PREPARED_ROWS), (unsigned)(a.key_heads + pieces + 1));
     dim3 scanned((unsigned)(a.value_heads * ((a.value_dim + block - 1) / block)),
@@ -128,9 +138,8 @@ int launch_wide(const void *args, const vv_launch *on) {
 }
 
 size_t scratch(const void *args, const vv_launch *) {
-    size_t bytes;
-    prepared_at(*static_cast<const struct vv_gdn_step *>(args), nullptr, &bytes);
-    return bytes;
+    const sizes s = sizes_of(*static_cast<const struct vv_gdn_step *>(args));
+    return s.gates * sizeof(float2) + (2 * s.keys + s.values) * sizeof(float);
 }
 
 const vv_variant variants[] = {
