@@ -15,8 +15,8 @@ static int start_plain(const vv_product_job &job, const grid_of_job &grid, dim3 
     return vv_start_early(plain, blocks, THREADS, sizeof(plain_memory), stream, job, grid);
 }
 
-static const kernels float_kernels = {
-    start_plain, start_plain, nullptr, sizeof(plain_memory), nullptr, nullptr, nullptr, 0, 0};
+static const kernels float_kernels = {start_plain, start_plain, nullptr, sizeof(plain_memory),
+                                      nullptr};
 
 static const kernels *kernels_of(int type) {
     const kernels *k = super_kernels(type);
@@ -289,7 +289,7 @@ static vv_product_way rule(const vv_product_job &job, const vv_launch *on) {
     if ((rows <= EIGHT || few_floats) && fits(job, VV_BY_EIGHT)) {
         return VV_BY_EIGHT;
     }
-    if (kernels_of(p.type)->strip_few) {
+    if (kernels_of(p.type)->strips) {
         return strips_of(job, meet, on);
     }
     constexpr size_t large = tile_of_128::TM;
@@ -313,31 +313,39 @@ static unsigned rows_at_once(const vv_product_job &job) {
     return rows < most ? rows : most;
 }
 
-/* Tiles of a block, as many as leave each processor many blocks; all, where the way is forced, so
- * that checks see them. */
-static unsigned tiles_below(const vv_product_job &job, const plan &to, const vv_launch *on) {
+/* Tiles of a block of strips: as many as leave each processor many blocks; all that there can be
+ * where the way is forced, so that checks see them. */
+static unsigned tiles_below(const vv_product_job &job, const strip_kernel &strip,
+                            const vv_launch *on) {
     constexpr size_t enough = 16;
     size_t blocks =
-        slots_of_parts(job) / to.slots * (job.active ? 1 : vv_blocks(job.rows, to.rows));
-    unsigned tiles = job.way == VV_BY_RULE ? 1 : strip_of_16::TILES;
-    while (tiles < strip_of_16::TILES && blocks / (2 * tiles) >= enough * on->processors) {
+        slots_of_parts(job) / strip.slots * (job.active ? 1 : vv_blocks(job.rows, strip.rows));
+    unsigned tiles = job.way == VV_BY_RULE ? 1 : strip.tiles;
+    while (2 * tiles <= strip.tiles && blocks / (2 * tiles) >= enough * on->processors) {
         tiles *= 2;
     }
     return tiles;
 }
 
+static start *strip_of_job(const vv_product_job &job, const strip_kernel *strips, plan &to,
+                           const vv_launch *on) {
+    const strip_kernel *strip = strips + (to.how - VV_STRIPS_OF_16);
+    strip = strip->bytes > shared_most() ? strips : strip;
+    to.rows = strip->rows;
+    to.slots = strip->slots;
+    to.tiles = tiles_below(job, *strip, on);
+    return strip->begin;
+}
+
 static start *kernel_of(const vv_product_job &job, plan &to, const vv_launch *on) {
     const kernels *k = kernels_of(job.part[0].type);
     bool floats = k == &float_kernels;
-    bool strips = to.how >= VV_STRIPS_OF_16;
-    if ((to.how == VV_TILES_OF_128 && k->many_bytes > shared_most()) || (strips && !k->strip_few)) {
+    if (to.how >= VV_STRIPS_OF_16 && k->strips) {
+        return strip_of_job(job, k->strips, to, on);
+    }
+    bool too_large = to.how == VV_TILES_OF_128 && k->many_bytes > shared_most();
+    if (to.how > VV_TILES_OF_128 || too_large) {
         to.how = VV_TILES_OF_64;
-    }
-    if (to.how == VV_STRIPS_OF_128 && k->all_bytes > shared_most()) {
-        to.how = VV_STRIPS_OF_64;
-    }
-    if (to.how == VV_STRIPS_OF_64 && k->some_bytes > shared_most()) {
-        to.how = VV_STRIPS_OF_16;
     }
     switch (to.how) {
     case VV_BY_EIGHT:
@@ -349,19 +357,6 @@ static start *kernel_of(const vv_product_job &job, plan &to, const vv_launch *on
     case VV_TILES_OF_128:
         to.rows = to.slots = floats ? PLAIN : tile_of_128::TN;
         return k->tile_many;
-    case VV_STRIPS_OF_16:
-        to.rows = strip_of_16::TN;
-        to.slots = strip_of_16::TM;
-        to.tiles = tiles_below(job, to, on);
-        return k->strip_few;
-    case VV_STRIPS_OF_64:
-        to.rows = strip_of_64::TN;
-        to.slots = strip_of_64::TM;
-        return k->strip_some;
-    case VV_STRIPS_OF_128:
-        to.rows = strip_of_128::TN;
-        to.slots = strip_of_128::TM;
-        return k->strip_many;
     default:
         to.rows = 1;
         return to.decoded ? k->decoded : start_one;

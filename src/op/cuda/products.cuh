@@ -12,10 +12,13 @@ namespace vv_products {
 /* Tiles of a few and of many rows: warps of 16 by 64 products, and of 64 by 32. */
 using tile_of_64 = tile_shape<64, 64, 1, 8>;
 using tile_of_128 = tile_shape<128, 128, 4, 4>;
-/* Strips of 16 weight rows by 16 rows of activations; of 32 by 64, once and twice. */
-using strip_of_16 = strip_shape<1, 2, 1, 4, 4>;
-using strip_of_64 = strip_shape<2, 8, 1, 1, 2>;
-using strip_of_128 = strip_shape<2, 8, 2, 1, 1>;
+/* Strips, by ways: narrow ones for few rows of activations; wide ones, of 16 or 32 weight rows a
+ * warp, once or twice across a block. */
+using strip_of_16 = strip_shape<4, 1, 2, 1, 4, 4>;
+using strip_of_64 = strip_shape<8, 1, 8, 1, 1, 2>;
+using strip_of_64_thick = strip_shape<4, 2, 8, 1, 1, 2>;
+using strip_of_128 = strip_shape<8, 1, 8, 2, 1, 1>;
+using strip_of_128_thick = strip_shape<4, 2, 8, 2, 1, 1>;
 
 /* Starts a kernel. */
 typedef int start(const vv_product_job &job, const grid_of_job &grid, dim3 blocks, unsigned threads,
@@ -57,11 +60,16 @@ __global__ void __launch_bounds__(SHAPE::THREADS, SHAPE::BLOCKS)
     });
 }
 
+struct strip_kernel {
+    start *begin;
+    size_t bytes;                /* of shared memory */
+    unsigned rows, slots, tiles; /* of activations; of a tile; of a block, at most */
+};
+
 struct kernels {
     start *tile_few, *tile_many, *decoded;
-    size_t many_bytes;                          /* of shared memory that tile_many takes */
-    start *strip_few, *strip_some, *strip_many; /* or nullptr */
-    size_t some_bytes, all_bytes;               /* of shared memory that the last two take */
+    size_t many_bytes;          /* of shared memory that tile_many takes */
+    const strip_kernel *strips; /* by ways from VV_STRIPS_OF_16 on; or nullptr */
 };
 
 /* The kernels of a quantised type (products_super.cu, products_grid.cu, products_block.cu); NULL:
@@ -90,24 +98,27 @@ int start_strip(const vv_product_job &job, const grid_of_job &grid, dim3 blocks,
                           sizeof(strip_memory<TYPE, SHAPE>), stream, job, grid);
 }
 
-template <int TYPE, class SHAPE> constexpr start *strip_starter() {
+template <int TYPE, class SHAPE>
+constexpr strip_kernel strip_of = {start_strip<TYPE, SHAPE>, sizeof(strip_memory<TYPE, SHAPE>),
+                                   SHAPE::TN, SHAPE::TM, SHAPE::TILES};
+
+template <int TYPE>
+constexpr strip_kernel strips_of_type[] = {
+    strip_of<TYPE, strip_of_16>, strip_of<TYPE, strip_of_64>, strip_of<TYPE, strip_of_64_thick>,
+    strip_of<TYPE, strip_of_128>, strip_of<TYPE, strip_of_128_thick>};
+
+template <int TYPE> constexpr const strip_kernel *strips_or_none() {
     if constexpr (lane_codes<TYPE>::HERE) {
-        return start_strip<TYPE, SHAPE>;
+        return strips_of_type<TYPE>;
     } else {
         return nullptr;
     }
 }
 
 template <int TYPE> struct starters {
-    static constexpr kernels list = {start_tile<TYPE, tile_of_64>,
-                                     start_tile<TYPE, tile_of_128>,
-                                     start_decoded<TYPE>,
-                                     sizeof(tile_memory<TYPE, tile_of_128>),
-                                     strip_starter<TYPE, strip_of_16>(),
-                                     strip_starter<TYPE, strip_of_64>(),
-                                     strip_starter<TYPE, strip_of_128>(),
-                                     sizeof(strip_memory<TYPE, strip_of_64>),
-                                     sizeof(strip_memory<TYPE, strip_of_128>)};
+    static constexpr kernels list = {start_tile<TYPE, tile_of_64>, start_tile<TYPE, tile_of_128>,
+                                     start_decoded<TYPE>, sizeof(tile_memory<TYPE, tile_of_128>),
+                                     strips_or_none<TYPE>()};
 };
 
 #define VV_KERNELS(TYPE)                                                                           \

@@ -23,7 +23,9 @@ enum vv_product_way {
     VV_TILES_OF_128,
     VV_STRIPS_OF_16,
     VV_STRIPS_OF_64,
-    VV_STRIPS_OF_128
+    VV_STRIPS_OF_64_THICK,
+    VV_STRIPS_OF_128,
+    VV_STRIPS_OF_128_THICK
 };
 
 /* Formats whose rows are floats. */

@@ -13,13 +13,14 @@
 
 namespace vv_products {
 
-/* Four strips of WM · 16 rows, by as many warps ACROSS of NT · 8 columns each; a block has up to
+/* STRIPS of WM · 16 rows, by as many warps ACROSS of NT · 8 columns each; a block has up to
  * TILES such tiles, one below the other, so that it needn't begin and end for each. */
-template <unsigned WM_, unsigned NT_, unsigned ACROSS, unsigned TILES_, unsigned BLOCKS_>
+template <unsigned STRIPS_, unsigned WM_, unsigned NT_, unsigned ACROSS, unsigned TILES_,
+          unsigned BLOCKS_>
 struct strip_shape {
     static constexpr unsigned WM = WM_, NT = NT_, TILES = TILES_;
     static constexpr unsigned BLOCKS = BLOCKS_; /* of a processor, at least */
-    static constexpr unsigned STRIPS = 4, THREADS = 32 * STRIPS * ACROSS;
+    static constexpr unsigned STRIPS = STRIPS_, THREADS = 32 * STRIPS * ACROSS;
     static constexpr unsigned TM = STRIPS * WM * UNIT_ROWS, TN = NT * UNIT_COLUMNS * ACROSS;
     static_assert(TN <= THREADS / 2, "a thread has a row's scales or its sums");
 };
@@ -33,7 +34,7 @@ template <int TYPE, class SHAPE> struct strip_memory {
     using f = vv_codes::of<TYPE>;
     static constexpr unsigned SPAN = raw_form<TYPE>::PARTS; /* segments of a stage */
     static constexpr unsigned BLOCKS = 128 * SPAN / f::VALUES;
-    static constexpr unsigned STAGES = (SHAPE::WM > 1 ? 4 : 5) - SPAN;
+    static constexpr unsigned STAGES = (SHAPE::TM > 64 ? 4 : 5) - SPAN;
     static constexpr unsigned CODES = vv_split<TYPE>::CODES * BLOCKS;
     static constexpr unsigned HEADS = vv_split<TYPE>::HEADER * BLOCKS;
     static constexpr unsigned HEAD_BYTES = HEADS % 4 ? HEADS + 2 : HEADS; /* from a word on */
@@ -213,6 +214,7 @@ template <int TYPE> struct strip_columns {
     uint4 sums[2]; /* of a block format with an offset */
     unsigned halves;
 
+    strip_columns() = default;
     VV_DEVICE strip_columns(const uint8_t *x, unsigned pitch, const float *scales,
                             const uint4 *sum16) {
         using f = vv_codes::of<TYPE>;
@@ -359,14 +361,18 @@ strip_segment(const typename strip_memory<TYPE, SHAPE>::stage &s, unsigned n, un
         return strip_columns<TYPE>(s.x[column] + 128 * part, sizeof s.x[0], s.scale[part][column],
                                    s.sum16[f::OFFSET ? part : 0] + (f::OFFSET ? column : 0));
     };
-    strip_columns<TYPE> next = columns(0); /* asked for while those before are multiplied */
+    constexpr bool AHEAD = SHAPE::WM > 1; /* columns are asked for while others are multiplied */
+    strip_columns<TYPE> next;
+    if (AHEAD) {
+        next = columns(0);
+    }
     VV_UNROLL
     for (unsigned i = 0; i < SHAPE::NT; i++) {
         if (first_column + UNIT_COLUMNS * i >= count) {
             break;
         }
-        const strip_columns<TYPE> b = next;
-        if (i + 1 < SHAPE::NT) {
+        const strip_columns<TYPE> b = AHEAD ? next : columns(i);
+        if (AHEAD && i + 1 < SHAPE::NT) {
             next = columns(i + 1);
         }
         VV_UNROLL
