@@ -9,16 +9,20 @@
 
 namespace vv_products {
 
-/* A row's segment. SCALED and formats with an offset: a byte for each group. */
+/* A row's segment. */
 template <int TYPE> struct lane_row {
     using f = vv_codes::of<TYPE>;
     uint32_t w[planes_of<TYPE>][4][2]; /* plane 0 the low one */
-    uint32_t scales, mins;
+    uint32_t scales;                   /* SCALED: a byte for each group */
+    uint32_t least; /* super with an offset: the two minimums of group t, as halves */
     float d[f::SUPER ? 1 : 4], second[f::SUPER ? 1 : 4];
 };
 
 static __device__ __forceinline__ uint32_t word_at(const uint8_t *at) {
     return *reinterpret_cast<const uint32_t *>(at);
+}
+static __device__ __forceinline__ int byte_of(uint32_t bytes, unsigned i) {
+    return (int)__byte_perm(bytes, 0, 0x4440 + i);
 }
 static __device__ __forceinline__ float low_half(uint32_t w) {
     return __half2float(__ushort_as_half((unsigned short)(w & 0xffff)));
@@ -75,14 +79,17 @@ template <> struct lane_codes<VV_TYPE_Q5_1> {
 
 /* Sub-scales and minimums of the block's groups 4 part .. 4 part + 3, six bits each, as bytes. */
 template <int TYPE>
-static __device__ __forceinline__ void lane_scales(const uint8_t *head, unsigned part,
+static __device__ __forceinline__ void lane_scales(const uint8_t *head, unsigned part, unsigned t,
                                                    lane_row<TYPE> &row) {
     uint32_t h[4];
     vv_codes::load16(head, h);
     row.d[0] = low_half(h[0]);
     row.second[0] = high_half(h[0]);
     row.scales = part ? (h[3] & 0x0f0f0f0fu) | (h[1] >> 2 & 0x30303030u) : h[1] & 0x3f3f3f3fu;
-    row.mins = part ? (h[3] >> 4 & 0x0f0f0f0fu) | (h[2] >> 2 & 0x30303030u) : h[2] & 0x3f3f3f3fu;
+    uint32_t mins =
+        part ? (h[3] >> 4 & 0x0f0f0f0fu) | (h[2] >> 2 & 0x30303030u) : h[2] & 0x3f3f3f3fu;
+    int least = byte_of(mins, t);
+    row.least = pack_halves(least, least);
 }
 
 /* Four groups' nibbles in 64 bytes: low ones of 32 bytes, then their high ones. */
@@ -103,7 +110,7 @@ template <> struct lane_codes<VV_TYPE_Q4_K> {
     VV_CODES void take(const uint8_t *codes, const uint8_t *head, unsigned part, unsigned t,
                        lane_row<VV_TYPE_Q4_K> &row) {
         lane_nibbles(codes + 64 * part, t, row);
-        lane_scales(head, part, row);
+        lane_scales(head, part, t, row);
     }
 };
 
@@ -120,7 +127,7 @@ template <> struct lane_codes<VV_TYPE_Q5_K> {
                 row.w[0][j][l] |= (high >> j & 0x01010101u) << 4;
             }
         }
-        lane_scales(head, part, row);
+        lane_scales(head, part, t, row);
     }
 };
 
@@ -152,6 +159,99 @@ template <> struct lane_codes<VV_TYPE_Q6_K> {
             decode_word<VV_TYPE_Q6_K>(g, 0, row.w[0][j][0], row.w[1][j][0]);
             decode_word<VV_TYPE_Q6_K>(g, 4, row.w[0][j][1], row.w[1][j][1]);
         }
+    }
+};
+
+template <> struct lane_codes<VV_TYPE_Q2_K> {
+    static constexpr bool HERE = true;
+    VV_CODES void take(const uint8_t *codes, const uint8_t *head, unsigned part, unsigned t,
+                       lane_row<VV_TYPE_Q2_K> &row) {
+        const uint8_t *q = codes + 32 * part + 4 * t, *scales = head + 8 * part;
+        uint32_t code[2] = {word_at(q), word_at(q + 16)}, none;
+        VV_UNROLL
+        for (unsigned j = 0; j < 4; j++) {
+            uint32_t two = vv_codes::u16_at(scales + 2 * j);
+            vv_group g;
+            g.w[0] = (int)(code[0] >> 2 * j & 0x03030303u);
+            g.w[4] = (int)(code[1] >> 2 * j & 0x03030303u);
+            g.scale[0] = (int)(two & 15);
+            g.scale[1] = (int)(two >> 8 & 15);
+            decode_word<VV_TYPE_Q2_K>(g, 0, row.w[0][j][0], none);
+            decode_word<VV_TYPE_Q2_K>(g, 4, row.w[0][j][1], none);
+        }
+        uint32_t two = vv_codes::u16_at(scales + 2 * t);
+        row.least = pack_halves((int)(two >> 4 & 15), (int)(two >> 12));
+        row.d[0] = vv_codes::half_at(head + 16);
+        row.second[0] = vv_codes::half_at(head + 18);
+    }
+};
+
+/* Rows of a grid: eight values of it are two lanes' words. */
+template <> struct lane_codes<VV_TYPE_IQ2_XXS> {
+    static constexpr bool HERE = true;
+    VV_CODES uint32_t word(uint2 at, unsigned eight, unsigned odd) {
+        const int8_t *row = vv_on_gpu::table_iq2xxs[at.x >> 8 * eight & 255];
+        uint32_t signs = vv_on_gpu::table_signs[at.y >> 7 * eight & 127];
+        return (uint32_t)vv_codes::give_signs(vv_codes::grid4(row + 4 * odd), signs >> 4 * odd);
+    }
+    VV_CODES void take(const uint8_t *codes, const uint8_t *head, unsigned part, unsigned t,
+                       lane_row<VV_TYPE_IQ2_XXS> &row) {
+        row.scales = 0;
+        VV_UNROLL
+        for (unsigned j = 0; j < 4; j++) {
+            uint2 at = vv_codes::load8(codes + 32 * part + 8 * j);
+            row.w[0][j][0] = word(at, t / 2, t % 2);
+            row.w[0][j][1] = word(at, 2 + t / 2, t % 2);
+            row.scales |= (2 * (at.y >> 28) + 1) << 8 * j;
+        }
+        row.d[0] = vv_codes::half_at(head) * 0.125f;
+    }
+};
+
+template <> struct lane_codes<VV_TYPE_IQ3_S> {
+    static constexpr bool HERE = true;
+    VV_CODES uint32_t word(const uint8_t *codes, unsigned k, unsigned i) {
+        uint32_t index = codes[8 * k + i] | (codes[64 + k] >> i & 1u) << 8;
+        uint32_t signs = codes[72 + 4 * k + i / 2];
+        return (uint32_t)vv_codes::give_signs(vv_codes::grid4(vv_on_gpu::table_iq3s[index]),
+                                              signs >> 4 * (i % 2));
+    }
+    VV_CODES void take(const uint8_t *codes, const uint8_t *head, unsigned part, unsigned t,
+                       lane_row<VV_TYPE_IQ3_S> &row) {
+        row.scales = 0;
+        VV_UNROLL
+        for (unsigned j = 0; j < 4; j++) {
+            unsigned k = 4 * part + j;
+            row.w[0][j][0] = word(codes, k, t);
+            row.w[0][j][1] = word(codes, k, 4 + t);
+            row.scales |= (2u * (head[2 + k / 2] >> 4 * (j % 2) & 15) + 1) << 8 * j;
+        }
+        row.d[0] = vv_codes::half_at(head);
+    }
+};
+
+/* Sixteen bytes a group, whose nibbles stand for values of a table. */
+template <int TYPE>
+static __device__ __forceinline__ void
+lane_look_up(const uint32_t (&table)[4], const uint8_t *codes, unsigned t, lane_row<TYPE> &row) {
+    VV_UNROLL
+    for (unsigned j = 0; j < 4; j++) {
+        int low, high;
+        vv_codes::look_up(table, word_at(codes + 16 * j + 4 * t), low, high);
+        row.w[0][j][0] = (uint32_t)low;
+        row.w[0][j][1] = (uint32_t)high;
+    }
+}
+
+template <> struct lane_codes<VV_TYPE_IQ4_NL> {
+    static constexpr bool HERE = true;
+    VV_CODES void take(const uint8_t *codes, const uint8_t *head, unsigned, unsigned t,
+                       lane_row<VV_TYPE_IQ4_NL> &row) {
+        const uint32_t table[4] = VV_IQ4NL_WORDS;
+        uint2 d = vv_codes::load8(head);
+        row.d[0] = low_half(d.x), row.d[1] = high_half(d.x);
+        row.d[2] = low_half(d.y), row.d[3] = high_half(d.y);
+        lane_look_up(table, codes, t, row);
     }
 };
 

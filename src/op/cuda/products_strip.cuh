@@ -142,15 +142,16 @@ template <int TYPE, class SHAPE> struct strip_copies {
         }
     }
     VV_DEVICE void weights(const uint8_t *const *row, unsigned n, stage_type &to) const {
-        constexpr unsigned CODES = memory_type::CODES, HEAD_BYTES = memory_type::HEAD_BYTES;
+        constexpr unsigned CODES = memory_type::CODES, HEADS = memory_type::HEADS;
+        constexpr unsigned HEAD_BYTES = memory_type::HEAD_BYTES;
         constexpr int code_bytes = CODES % 16 ? 8 : 16;
-        constexpr int head_bytes = HEAD_BYTES % 16 == 0 ? 16 : HEAD_BYTES % 8 == 0 ? 8 : 4;
+        constexpr int head_bytes = HEADS % 16 == 0 ? 16 : HEADS % 8 == 0 ? 8 : 4;
         unsigned blocks = width / f::VALUES, heads = blocks * vv_split<TYPE>::CODES;
         copy<code_bytes, CODES / code_bytes, SHAPE::TM, false>(row, SHAPE::TM, n * CODES, heads,
                                                                to.codes[0], sizeof to.codes[0]);
         copy<head_bytes, HEAD_BYTES / head_bytes, SHAPE::TM, false>(
-            row, SHAPE::TM, heads + n * memory_type::HEADS / 4 * 4,
-            heads + blocks * vv_split<TYPE>::HEADER, to.heads[0], sizeof to.heads[0]);
+            row, SHAPE::TM, heads + n * HEADS / 4 * 4, heads + blocks * vv_split<TYPE>::HEADER,
+            to.heads[0], sizeof to.heads[0]);
     }
     /* Four words, of which the row has `all`. */
     static VV_DEVICE void four(float *to, const float *from, unsigned first, unsigned all) {
@@ -282,10 +283,6 @@ strip_blocks(const strip_rows<TYPE> &a, const strip_columns<TYPE> &b, float (&to
     }
 }
 
-static __device__ __forceinline__ int byte_of(uint32_t bytes, unsigned i) {
-    return (int)__byte_perm(bytes, 0, 0x4440 + i);
-}
-
 /* A segment's integers of a super-block format. */
 template <int TYPE>
 static __device__ __forceinline__ void strip_integers(const strip_rows<TYPE> &a,
@@ -324,9 +321,7 @@ strip_supers(const strip_rows<TYPE> &a, const strip_columns<TYPE> &b, float (&to
     strip_integers<TYPE>(a, b, sum);
     float under[4] = {};
     if (f::OFFSET) {
-        unsigned t = threadIdx.x % 4;
-        int least[2] = {byte_of(a.row[0].mins, t), byte_of(a.row[1].mins, t)};
-        const unsigned rows[2] = {pack_halves(least[0], least[0]), pack_halves(least[1], least[1])};
+        const unsigned rows[2] = {a.row[0].least, a.row[1].least};
         const unsigned columns[1] = {b.halves};
         vv_mma_m16n8k8_f16(under, rows, columns);
     }

@@ -263,8 +263,8 @@ static void check_passes(struct vv_check *check) {
 
 /* More outputs than a block of any kernel takes, by rows that end within one's tile. */
 static void check_blocks(struct vv_check *check) {
-    static const int types[] = {VV_TYPE_Q8_0, VV_TYPE_Q5_1, VV_TYPE_Q4_K,
-                                VV_TYPE_Q5_K, VV_TYPE_Q6_K, VV_TYPE_F32};
+    static const int types[] = {VV_TYPE_Q8_0, VV_TYPE_Q5_1, VV_TYPE_IQ4_NL,  VV_TYPE_Q4_K,
+                                VV_TYPE_Q6_K, VV_TYPE_Q2_K, VV_TYPE_IQ2_XXS, VV_TYPE_F32};
     enum { OUTPUTS = 277 };
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         const struct vv_format *f = vv_format(types[i]);
