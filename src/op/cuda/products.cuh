@@ -12,13 +12,10 @@ namespace vv_products {
 /* Tiles of a few and of many rows: warps of 16 by 64 products, and of 64 by 32. */
 using tile_of_64 = tile_shape<64, 64, 1, 8>;
 using tile_of_128 = tile_shape<128, 128, 4, 4>;
-/* Strips, by ways: narrow ones for few rows of activations; wide ones, of 16 or 32 weight rows a
- * warp, once or twice across a block. */
+/* Strips, by ways: of few rows of activations; of many, once and twice across a block. */
 using strip_of_16 = strip_shape<4, 1, 2, 1, 4, 4>;
 using strip_of_64 = strip_shape<8, 1, 8, 1, 1, 2>;
-using strip_of_64_thick = strip_shape<4, 2, 8, 1, 1, 2>;
 using strip_of_128 = strip_shape<8, 1, 8, 2, 1, 1>;
-using strip_of_128_thick = strip_shape<4, 2, 8, 2, 1, 1>;
 
 /* Starts a kernel. */
 typedef int start(const vv_product_job &job, const grid_of_job &grid, dim3 blocks, unsigned threads,
@@ -103,9 +100,8 @@ constexpr strip_kernel strip_of = {start_strip<TYPE, SHAPE>, sizeof(strip_memory
                                    SHAPE::TN, SHAPE::TM, SHAPE::TILES};
 
 template <int TYPE>
-constexpr strip_kernel strips_of_type[] = {
-    strip_of<TYPE, strip_of_16>, strip_of<TYPE, strip_of_64>, strip_of<TYPE, strip_of_64_thick>,
-    strip_of<TYPE, strip_of_128>, strip_of<TYPE, strip_of_128_thick>};
+constexpr strip_kernel strips_of_type[] = {strip_of<TYPE, strip_of_16>, strip_of<TYPE, strip_of_64>,
+                                           strip_of<TYPE, strip_of_128>};
 
 template <int TYPE> constexpr const strip_kernel *strips_or_none() {
     if constexpr (lane_codes<TYPE>::HERE) {

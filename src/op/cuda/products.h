@@ -12,8 +12,9 @@
 
 /*
  * How a job is done; all ways give the same bits. One row of activations after another; up to eight
- * at once; tiles of 64 or 128 weight rows and as many rows of activations by matrix units.
- * Float weights have one tile.
+ * at once; tiles of 64 or 128 weight rows and as many rows of activations by matrix units, decoded
+ * by their block; strips, decoded by each warp for itself, by 16, 64 or 128 rows of activations:
+ * tiles of 64, where a format has none. Float weights have one tile.
  */
 enum vv_product_way {
     VV_BY_RULE,
@@ -23,9 +24,7 @@ enum vv_product_way {
     VV_TILES_OF_128,
     VV_STRIPS_OF_16,
     VV_STRIPS_OF_64,
-    VV_STRIPS_OF_64_THICK,
-    VV_STRIPS_OF_128,
-    VV_STRIPS_OF_128_THICK
+    VV_STRIPS_OF_128
 };
 
 /* Formats whose rows are floats. */

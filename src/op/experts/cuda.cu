@@ -179,8 +179,7 @@ template <vv_product_way WAY> bool fits_down(const void *args) {
         VV_WAY(operation, "tile_64", VV_TILES_OF_64),                                              \
         VV_WAY(operation, "tile_128", VV_TILES_OF_128),                                            \
         VV_WAY(operation, "strip_16", VV_STRIPS_OF_16),                                            \
-        VV_WAY(operation, "strip_64", VV_STRIPS_OF_64),                                            \
-        VV_WAY(operation, "strip_64_thick", VV_STRIPS_OF_64_THICK)
+        VV_WAY(operation, "strip_64", VV_STRIPS_OF_64)
 
 const vv_variant up_variants[] = {
     VV_WAYS(up),
