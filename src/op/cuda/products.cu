@@ -261,14 +261,11 @@ static bool fits(const vv_product_job &job, vv_product_way way) {
     return all;
 }
 
-/* Wide strips where they leave no processor idle; but where rows are short, much of the work is
- * the end, which wants many warps. */
+/* Wide strips where they leave no processor idle. */
 static vv_product_way strips_of(const vv_product_job &job, size_t meet, const vv_launch *on) {
-    constexpr size_t few = strip_of_16::TN, short_segments = 4;
     size_t blocks =
         slots_of_parts(job) / strip_of_64::TM * (job.active ? 1 : vv_blocks(meet, strip_of_64::TN));
-    bool wide = meet > few && blocks >= on->processors &&
-                (segments_of(job) > short_segments || job.part[0].matrices == 1);
+    bool wide = meet > strip_of_16::TN && blocks >= on->processors;
     return wide ? VV_STRIPS_OF_64 : VV_STRIPS_OF_16;
 }
 
@@ -284,8 +281,8 @@ static vv_product_way rule(const vv_product_job &job, const vv_launch *on) {
         return VV_ONE_BY_ONE;
     }
     size_t slots = slots_of_parts(job);
-    bool few_floats = vv_is_float_type(p.type) &&
-                      vv_blocks(slots, PLAIN) * vv_blocks(rows, PLAIN) < on->processors / 2;
+    bool few_floats =
+        vv_is_float_type(p.type) && slots <= EIGHT && vv_blocks(rows, PLAIN) < on->processors / 2;
     if ((rows <= EIGHT || few_floats) && fits(job, VV_BY_EIGHT)) {
         return VV_BY_EIGHT;
     }
