@@ -271,7 +271,7 @@ static vv_product_way strips_of(const vv_product_job &job, size_t meet, const vv
 
 /*
  * By the rows that each weight meets, about, as far as the host can know. Measured on an H200
- * (docs/measurements/2026-11-30-cuda-chain.md). Experts of few rows have mostly one each.
+ * (docs/measurements/2026-11-30-cuda-held.md). Experts of few rows have mostly one each.
  */
 static vv_product_way rule(const vv_product_job &job, const vv_launch *on) {
     const vv_product_part &p = job.part[0];
