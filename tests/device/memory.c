@@ -140,8 +140,8 @@ static void whole_session(struct job *job) {
     evaluate(job, session, PROMPT + ROUNDS - 1, 2, VARVE_VERIFY);
     before = refused;
     while (again(job, varve_session_commit(session, 0, 1, &error), before, &error)) {
+        job->at--; /* its logits again */
         evaluate(job, session, PROMPT + ROUNDS - 1, 2, VARVE_VERIFY);
-        job->at--;
         before = refused;
     }
     varve_session_close(session);
