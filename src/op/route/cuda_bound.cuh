@@ -60,6 +60,7 @@ static __device__ inline bool vv_choose(const uint32_t (&order)[VV_HELD], unsign
     bool high = vv_count_over(m->order, most, lane) < used;
     uint32_t bound = __reduce_min_sync(VV_ALL_LANES, high ? most : VV_ALL_LANES);
     chosen->largest = __reduce_max_sync(VV_ALL_LANES, most);
+    __syncwarp(); /* all have read */
     m->order[lane] = 0;
     __syncwarp();
     VV_UNROLL
