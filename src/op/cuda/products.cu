@@ -62,7 +62,7 @@ static size_t sum_bytes(unsigned segments, unsigned slots, unsigned row_tile) {
     return (size_t)slots * row_tile * (segments | 1) * sizeof(float);
 }
 
-/* Bytes of a segment's codes and of a segment's headers in a split row; where headers begin. */
+/* Bytes of two segments' codes and headers in a split row; where headers begin. */
 struct row_form {
     unsigned codes, heads, heads_at;
 };
