@@ -337,7 +337,8 @@ static start *strip_of_job(const vv_product_job &job, const strip_kernel *strips
 static start *kernel_of(const vv_product_job &job, plan &to, const vv_launch *on) {
     const kernels *k = kernels_of(job.part[0].type);
     bool floats = k == &float_kernels;
-    if (to.how >= VV_STRIPS_OF_16 && k->strips) {
+    if (by_tiles(to.how) && k->strips) {
+        to.how = to.how < VV_STRIPS_OF_16 ? VV_STRIPS_OF_16 : to.how; /* of a part beside others */
         return strip_of_job(job, k->strips, to, on);
     }
     bool too_large = to.how == VV_TILES_OF_128 && k->many_bytes > shared_most();
@@ -399,8 +400,10 @@ bool vv_cuda_way_fits(enum vv_product_way way, int type, size_t width, size_t ro
     p.type = type;
     p.row_bytes = row_bytes;
     p.matrices = matrices;
-    return by_tiles(way) ||
-           tile_bytes(p, width, 2, 2, way == VV_BY_EIGHT ? EIGHT : 1) <= SHARED_MOST;
+    if (by_tiles(way)) {
+        return (way >= VV_STRIPS_OF_16) == (kernels_of(type)->strips != nullptr);
+    }
+    return tile_bytes(p, width, 2, 2, way == VV_BY_EIGHT ? EIGHT : 1) <= SHARED_MOST;
 }
 
 void vv_cuda_part(struct vv_product_part *part, const struct vv_weight *weight, uint32_t step) {

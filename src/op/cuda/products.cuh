@@ -64,7 +64,8 @@ struct strip_kernel {
 };
 
 struct kernels {
-    start *tile_few, *tile_many, *decoded;
+    start *tile_few, *tile_many; /* or nullptr */
+    start *decoded;
     size_t many_bytes;          /* of shared memory that tile_many takes */
     const strip_kernel *strips; /* by ways from VV_STRIPS_OF_16 on; or nullptr */
 };
@@ -103,19 +104,17 @@ template <int TYPE>
 constexpr strip_kernel strips_of_type[] = {strip_of<TYPE, strip_of_16>, strip_of<TYPE, strip_of_64>,
                                            strip_of<TYPE, strip_of_128>};
 
-template <int TYPE> constexpr const strip_kernel *strips_or_none() {
+/* Many rows go by strips where the format has them, else by tiles. */
+template <int TYPE> constexpr kernels kernels_of_type() {
     if constexpr (lane_codes<TYPE>::HERE) {
-        return strips_of_type<TYPE>;
+        return {nullptr, nullptr, start_decoded<TYPE>, 0, strips_of_type<TYPE>};
     } else {
-        return nullptr;
+        return {start_tile<TYPE, tile_of_64>, start_tile<TYPE, tile_of_128>, start_decoded<TYPE>,
+                sizeof(tile_memory<TYPE, tile_of_128>), nullptr};
     }
 }
 
-template <int TYPE> struct starters {
-    static constexpr kernels list = {start_tile<TYPE, tile_of_64>, start_tile<TYPE, tile_of_128>,
-                                     start_decoded<TYPE>, sizeof(tile_memory<TYPE, tile_of_128>),
-                                     strips_or_none<TYPE>()};
-};
+template <int TYPE> struct starters { static constexpr kernels list = kernels_of_type<TYPE>(); };
 
 #define VV_KERNELS(TYPE)                                                                           \
     case VV_TYPE_##TYPE:                                                                           \
