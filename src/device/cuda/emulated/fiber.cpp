@@ -96,7 +96,10 @@ fiber *fiber_take(void (*entry)()) {
         }
     }
 #ifdef VV_ASAN
-    __asan_unpoison_memory_region(of->bottom, of->bytes);
+    /* Whoever had it ended in its entry: all frames but the uppermost were left, which unmarks
+     * them. */
+    constexpr size_t uppermost = 64 << 10;
+    __asan_unpoison_memory_region(of->bottom + of->bytes - uppermost, uppermost);
 #endif
     of->fake = nullptr;
     void **frame = reinterpret_cast<void **>(of->bottom + of->bytes) - saved_words - 2;
