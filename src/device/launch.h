@@ -27,7 +27,9 @@ struct vv_launch {
     uint32_t step;
     void *scratch; /* device memory of this step alone, as its variant's `scratch` asked for */
     int32_t depth; /* every row's position is below it; the same launch serves all such rows */
-    unsigned processors; /* multiprocessors of the device */
+    unsigned processors;        /* multiprocessors of the device */
+    struct vv_meeting *meeting; /* device memory by which blocks of one launch meet, the device's
+                                 * own (device/cuda/grid.cuh) */
 };
 
 /* The device's address of `at`, which may lie in a window's memory. */

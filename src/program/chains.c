@@ -37,6 +37,14 @@ bool vv_waits_for(const struct vv_program *program, const struct vv_order *order
     return conflicts(program, order->step, order->waiting, step);
 }
 
+/* Whether it is rather launched as a whole with others. */
+static bool begins_whole(const struct vv_program *program, size_t step,
+                         const struct vv_order *order) {
+    struct vv_whole whole;
+    vv_find_whole(program, step, order, &whole);
+    return whole.count > 1;
+}
+
 enum { PHASES_AHEAD = 5 };
 
 void vv_look_ahead(const struct vv_program *program, size_t phase, struct vv_order *order) {
@@ -48,7 +56,7 @@ void vv_look_ahead(const struct vv_program *program, size_t phase, struct vv_ord
             for (size_t j = first; j < p->begin && may; j++) {
                 may = order->taken[j] || !vv_steps_conflict(&program->steps[j], &program->steps[i]);
             }
-            if (may) {
+            if (may && !begins_whole(program, i, order)) {
                 vv_wait(order, i);
             }
         }

@@ -108,6 +108,12 @@ bool vv_waits_for(const struct vv_program *program, const struct vv_order *order
 size_t vv_take_chains(const struct vv_program *program, struct vv_order *order,
                       struct vv_chain *chains /* [VV_CHAINS_MOST] */);
 
+/* ---- wholes.c ---- */
+
+/* What may be launched with the step `first`, which has a way for it. */
+void vv_find_whole(const struct vv_program *program, size_t first, const struct vv_order *order,
+                   struct vv_whole *whole);
+
 /* ---- launched.c ---- */
 
 int vv_launched_new(struct vv_program *program, const struct vv_program_options *options,

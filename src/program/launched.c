@@ -193,36 +193,6 @@ static int start(const struct vv_variant *variant, const struct vv_launched_step
                      : variant->launch(steps->args, launch);
 }
 
-/* Whether step `other` of the next phase may be queued with `step`: behind that one there are only
- * those of its phase that may take one of the next, too. */
-static bool may_be_ahead(const struct vv_program *program, const struct vv_phase *phase,
-                         size_t step, size_t other, const struct vv_order *order) {
-    const struct vv_step *s = program->steps;
-    bool may = !s[other].variant->launch_all && !order->taken[other] &&
-               !vv_waits_for(program, order, other);
-    for (size_t i = step + 1; i < phase->end && may; i++) {
-        may = !s[i].variant->launch_two || !vv_steps_conflict(&s[i], &s[other]);
-    }
-    return may;
-}
-
-/* Queues a step and one of the next phase, which is taken; VV_ERROR_UNSUPPORTED: there is none for
- * it, and nothing was queued. */
-static int start_two(const struct vv_program *program, const struct vv_phase *phase, size_t step,
-                     struct vv_order *order, const struct vv_launch *launch) {
-    const struct vv_step *s = &program->steps[step];
-    int code = VV_ERROR_UNSUPPORTED;
-    for (size_t i = phase[1].begin; i < phase[1].end && code == VV_ERROR_UNSUPPORTED; i++) {
-        const struct vv_step *other = &program->steps[i];
-        struct vv_launched_step two[] = {{s->args, (uint32_t)step}, {other->args, (uint32_t)i}};
-        if (may_be_ahead(program, phase, step, i, order)) {
-            code = s->variant->launch_two(two, other->variant, launch);
-        }
-        order->taken[i] = order->taken[i] || code == VV_OK;
-    }
-    return code;
-}
-
 /* Where the queue of a phase is: what is left of `scratch`; which branch comes next. */
 struct place {
     uint8_t *scratch;
@@ -258,74 +228,123 @@ static int queue_chains(struct vv_program *program, struct vv_order *order,
     return code == VV_OK ? VV_OK : refused(s, error);
 }
 
-/* Queues what waits and has to come before a step. */
-static int queue_before(struct vv_program *program, size_t step, struct vv_order *order,
-                        struct vv_launch *launch, struct vv_error *error) {
+/* Queues what waits and has to come before a step, which is queued among those of `phase`. */
+static int queue_before(struct vv_program *program, size_t phase, size_t step,
+                        struct vv_order *order, struct vv_launch *launch, struct vv_error *error) {
     int code = VV_OK;
     while (code == VV_OK && vv_waits_for(program, order, step)) {
-        vv_look_ahead(program, program->steps[step].phase, order);
+        vv_look_ahead(program, phase, order);
         code = queue_chains(program, order, launch, error);
     }
     return code;
 }
 
-/* Queues a step, or several of its phase at once; or `two`: with one of the next phase, if any. */
-static int queue_steps(struct vv_program *program, const struct vv_phase *phase,
-                       const struct vv_launched_step *steps, size_t count, bool two,
-                       struct place *at, struct vv_order *order, struct vv_launch *launch,
-                       struct vv_error *error) {
+/* Goes to the next branch, where what has to come before the steps is queued; the first one has
+ * scratch memory then. */
+static int prepare(struct vv_program *program, const struct vv_launched_step *steps, size_t count,
+                   struct place *at, struct vv_order *order, struct vv_launch *launch,
+                   struct vv_error *error) {
     const struct vv_launcher *launcher = program->device->launcher;
-    const struct vv_step *s = &program->steps[steps->step];
     int code = launcher->branch(program->device, at->branch++ % at->branches, launch, error);
     for (size_t i = 0; i < count && code == VV_OK; i++) {
-        code = queue_before(program, steps[i].step, order, launch, error);
+        code = queue_before(program, program->steps[steps->step].phase, steps[i].step, order,
+                            launch, error);
     }
     launch->step = steps->step;
-    deal_scratch(s, at, launch);
-    if (code == VV_OK && program->profile) {
-        code = launcher->mark(program->device, steps->step, error);
-    }
+    deal_scratch(&program->steps[steps->step], at, launch);
+    return code == VV_OK && program->profile ? launcher->mark(program->device, steps->step, error)
+                                             : code;
+}
+
+/* Queues a step, or several of its phase at once. */
+static int queue_steps(struct vv_program *program, const struct vv_launched_step *steps,
+                       size_t count, struct place *at, struct vv_order *order,
+                       struct vv_launch *launch, struct vv_error *error) {
+    const struct vv_step *s = &program->steps[steps->step];
+    int code = prepare(program, steps, count, at, order, launch, error);
     if (code != VV_OK) {
         return code;
     }
-    int started =
-        two ? start_two(program, phase, steps->step, order, launch) : VV_ERROR_UNSUPPORTED;
+    return start(s->variant, steps, count, launch) == VV_OK ? VV_OK : refused(s, error);
+}
+
+/* Queues a step with as many behind it as go as a whole, which are taken. VV_ERROR_UNSUPPORTED: it
+ * goes alone, and was not queued. */
+static int queue_whole(struct vv_program *program, size_t step, struct place *at,
+                       struct vv_order *order, struct vv_launch *launch, struct vv_error *error) {
+    const struct vv_step *s = &program->steps[step];
+    struct place before = *at;
+    struct vv_whole whole;
+    vv_find_whole(program, step, order, &whole);
+    if (whole.count == 1) {
+        return VV_ERROR_UNSUPPORTED;
+    }
+    int code = prepare(program, whole.step, whole.count, at, order, launch, error);
+    if (code != VV_OK) {
+        return code;
+    }
+    int started = s->variant->whole->launch(&whole, launch);
+    while (started == VV_ERROR_UNSUPPORTED && --whole.count > 1) {
+        started = s->variant->whole->launch(&whole, launch);
+    }
     if (started == VV_ERROR_UNSUPPORTED) {
-        started = start(s->variant, steps, count, launch);
+        *at = before;
+        return VV_ERROR_UNSUPPORTED;
+    }
+    for (size_t i = 0; i < whole.count; i++) {
+        order->taken[whole.step[i].step] = true;
     }
     return started == VV_OK ? VV_OK : refused(s, error);
 }
 
+/* Lets a step wait to be launched with others. */
+static int let_wait(struct vv_program *program, size_t step, struct vv_order *order,
+                    struct vv_launch *launch, struct vv_error *error) {
+    int code =
+        order->waiting < VV_WAITING_MOST ? VV_OK : queue_chains(program, order, launch, error);
+    vv_wait(order, step);
+    return code;
+}
+
+/* Queues a step of a window of few rows, with all that goes with it. */
+static int queue_chained(struct vv_program *program, const struct vv_phase *phase, size_t step,
+                         struct place *at, struct vv_order *order, struct vv_launch *launch,
+                         struct vv_error *error) {
+    const struct vv_step *s = &program->steps[step];
+    struct vv_launched_step steps[VV_TOGETHER_MAX];
+    int code = s->variant->whole ? queue_whole(program, step, at, order, launch, error)
+                                 : VV_ERROR_UNSUPPORTED;
+    if (code != VV_ERROR_UNSUPPORTED) {
+        return code;
+    }
+    if (vv_may_wait(s, step)) {
+        return let_wait(program, step, order, launch, error);
+    }
+    size_t count = together(program, phase, step, steps);
+    code = count > 0 ? queue_steps(program, steps, count, at, order, launch, error) : VV_OK;
+    order->taken[step] = true; /* until then, what it leads to may not wait early */
+    return code;
+}
+
 /*
- * Steps that may take one of the next phase with them are queued behind the phase's others; short
- * ones wait, of one phase with those of the next ones.
+ * Of few rows, steps that may take some of the next phases with them are queued behind the phase's
+ * others; short ones wait, of one phase with those of the next ones.
  */
 static int queue_phase(struct vv_program *program, const struct vv_phase *phase,
                        struct vv_launch *launch, struct vv_order *order, struct vv_error *error) {
     bool chained = program->window->rows <= CHAINED_ROWS_MOST && !program->profile;
-    bool twos = chained && phase + 1 < program->phases + program->phase_count;
     struct place at = {program->launched->scratch, 0, chained || program->profile ? 1 : BRANCHES};
     int code = VV_OK;
-    for (int turn = 0; turn < 1 + twos; turn++) {
+    for (int turn = 0; turn < 1 + chained; turn++) {
         for (size_t i = phase->begin; i < phase->end && code == VV_OK; i++) {
             const struct vv_step *s = &program->steps[i];
-            struct vv_launched_step steps[VV_TOGETHER_MAX] = {{s->args, (uint32_t)i}};
-            bool two = twos && s->variant->launch_two;
-            if (two != (turn == 1) || order->taken[i]) {
+            struct vv_launched_step one = {s->args, (uint32_t)i};
+            bool last = chained && s->variant->whole;
+            if (order->taken[i] || last != (turn == 1)) {
                 continue;
             }
-            if (chained && vv_may_wait(s, i)) {
-                code = order->waiting < VV_WAITING_MOST
-                           ? VV_OK
-                           : queue_chains(program, order, launch, error);
-                vv_wait(order, i);
-                continue;
-            }
-            size_t count = chained ? together(program, phase, i, steps) : 1;
-            if (count > 0) {
-                code = queue_steps(program, phase, steps, count, two, &at, order, launch, error);
-            }
-            order->taken[i] = true;
+            code = chained ? queue_chained(program, phase, i, &at, order, launch, error)
+                           : queue_steps(program, &one, 1, &at, order, launch, error);
         }
     }
     return code == VV_OK ? program->device->launcher->join(program->device, launch, error) : code;
@@ -382,7 +401,7 @@ static int play(struct vv_program *program, const struct recording *r, struct vv
 }
 
 bool vv_program_joins(const struct vv_variant *variant, uint32_t rows) {
-    return rows <= CHAINED_ROWS_MOST && (variant->launch_all || variant->launch_two);
+    return rows <= CHAINED_ROWS_MOST && (variant->launch_all || variant->whole);
 }
 
 struct vv_launch vv_launched_shape(const struct vv_program *program) {

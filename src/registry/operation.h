@@ -53,6 +53,22 @@ struct vv_chaining {
     int (*launch)(const struct vv_chain *chains, size_t count, const struct vv_launch *on);
 };
 
+/* A step, then some of those that take its result, as one launch can do them all: all that follows
+ * the first is found where it stands, with nothing in between that it would have to come after. */
+enum { VV_WHOLE_STEPS = 16 };
+struct vv_whole {
+    struct vv_launched_step step[VV_WHOLE_STEPS];
+    const struct vv_variant *variant[VV_WHOLE_STEPS];
+    size_t count;
+};
+struct vv_whole_way {
+    /* Whether the last step may be there; the first may, no other has to. */
+    bool (*fits)(const struct vv_whole *whole);
+    /* Queues all steps. VV_ERROR_UNSUPPORTED: not these, perhaps fewer; nothing was queued. `on`
+     * has the first step's number and scratch memory. */
+    int (*launch)(const struct vv_whole *whole, const struct vv_launch *on);
+};
+
 /*
  * A variant computes units [begin, end) and returns VV_OK or an error code, which the caller turns
  * into a sentence that names the layer. Units are independent: which thread computes one, and in
@@ -74,11 +90,9 @@ struct vv_variant {
      * variants have this function; `on` has the first one's number. NULL: one by one. */
     int (*launch_all)(const struct vv_launched_step *steps, size_t count,
                       const struct vv_launch *on);
-    /* Or it and a step that takes its result, whose variant is `next` and has no launch_all:
-     * VV_ERROR_UNSUPPORTED if it can't do the work of such a one, too, and nothing was queued.
-     * NULL: never, as where there is launch_all. */
-    int (*launch_two)(const struct vv_launched_step *steps /* [2] */, const struct vv_variant *next,
-                      const struct vv_launch *on);
+    /* Or it and steps behind it, of other operations, too. NULL: never, as where there is
+     * launch_all. */
+    const struct vv_whole_way *whole;
     /* Or in a chain: of a short step, which then waits for others to be launched with until a step
      * comes that needs it. NULL: never. */
     const struct vv_chaining *chaining;

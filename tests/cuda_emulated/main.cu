@@ -6,6 +6,7 @@
 static void test_what_a_gpu_has() {
     test_warps();
     test_blocks();
+    test_grid();
     test_numbers();
     test_matrices();
     test_copies();

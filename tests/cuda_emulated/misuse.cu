@@ -1,4 +1,5 @@
 /* What a GPU leaves undefined ends a process with a sentence here. */
+#include "device/cuda/grid.cuh"
 #include "test.h"
 #ifdef VV_CUDA_EMULATED
 #include "device/cuda/emulated/control.h"
@@ -52,6 +53,11 @@ static __global__ void copy_unaligned(int *to) {
 }
 template <int a, int b> static __global__ void trap_in_template() {
     __trap();
+}
+static __global__ void wait_for_nobody(vv_meeting *m) {
+    if (blockIdx.x != 1) {
+        vv_meet(m);
+    }
 }
 static __global__ void write_behind(char *to) {
     to[100] = 1;
@@ -114,6 +120,14 @@ void test_misuse() {
               {"16 bytes", "not both aligned"});
     expect_in(dying_words([] { vv_start(trap_in_template<1, 2>, 1, 1, 0, nullptr); }),
               {"(kernel trap_in_template<1, 2>, block"});
+    on_device<vv_meeting> meeting{std::vector<vv_meeting>(1)};
+    vv_meeting *m = meeting.at;
+    expect_in(dying_words([m] {
+                  vv_launch on = {};
+                  on.processors = 3;
+                  vv_start_grid(&on, wait_for_nobody, 32, 0, m);
+              }),
+              {"blocks wait for each other for ever", "wait_for_nobody"});
     expect_in(dying_words([] {
                   char *few;
                   SUCCEEDS(cudaMalloc(&few, 100));

@@ -47,6 +47,7 @@ inline uint32_t next_number(uint32_t &state) {
 
 void test_warps();
 void test_blocks();
+void test_grid();
 void test_numbers();
 void test_matrices();
 void test_copies();

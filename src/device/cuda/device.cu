@@ -2,6 +2,7 @@
  * An NVIDIA GPU: memory, streams, and queues of kernels that are run at once or recorded as graphs.
  * Everything here returns a sentence when the runtime refuses.
  */
+#include "device/cuda/grid.cuh"
 #include "device/cuda/runtime.cuh"
 #include "device/cuda/shared_pool.cuh"
 VV_C_BEGIN
@@ -24,6 +25,7 @@ struct cuda_device {
     bool recording;
     unsigned long long *status;      /* device */
     unsigned long long *status_read; /* host, pinned */
+    vv_meeting *meeting;             /* device */
     uint8_t *staging;                /* host, pinned: uploads since the last wait */
     size_t staged, staging_bytes;
     std::vector<cudaEvent_t> marks;
@@ -128,6 +130,7 @@ int begin(vv_device *device, bool record, vv_launch *launch, vv_error *error) {
     launch->stream = d->stream[0];
     launch->status = d->status;
     launch->processors = d->base.processors;
+    launch->meeting = d->meeting;
     return VV_OK;
 }
 
@@ -283,6 +286,7 @@ void cuda_close(vv_device *device) {
         cudaEventDestroy(d->fork);
     }
     cudaFree(d->status);
+    cudaFree(d->meeting);
     cudaFreeHost(d->status_read);
     cudaFreeHost(d->staging);
     delete d;
@@ -298,6 +302,9 @@ int set_up(cuda_device *d, vv_error *error) {
     TRY(cudaMemset(d->status, 0xff, sizeof *d->status), "keep its status");
     TRY(cudaMallocHost(reinterpret_cast<void **>(&d->status_read), sizeof *d->status_read),
         "keep its status");
+    TRY(cudaMalloc(reinterpret_cast<void **>(&d->meeting), sizeof *d->meeting),
+        "let blocks of kernels meet");
+    TRY(cudaMemset(d->meeting, 0, sizeof *d->meeting), "let blocks of kernels meet");
     return VV_OK;
 }
 

@@ -393,14 +393,20 @@ VV_DEVICE void vv_end_together() {
  * vv_follow() or vv_wait_for_front(). vv_start_together(n, kernel, …): early, n neighbouring blocks
  * together, where vv_pairs.
  */
-#define vv_start(...) vv_start_named(#__VA_ARGS__, false, 1, __VA_ARGS__)
-#define vv_start_early(...) vv_start_named(#__VA_ARGS__, true, 1, __VA_ARGS__)
-#define vv_start_together(n, ...) vv_start_named(#__VA_ARGS__, true, n, __VA_ARGS__)
+#define vv_start(...) vv_start_named(#__VA_ARGS__, vv_start_how{false, false, 1}, __VA_ARGS__)
+#define vv_start_early(...) vv_start_named(#__VA_ARGS__, vv_start_how{true, false, 1}, __VA_ARGS__)
+#define vv_start_together(n, ...)                                                                  \
+    vv_start_named(#__VA_ARGS__, vv_start_how{true, false, n}, __VA_ARGS__)
+
+struct vv_start_how {
+    bool early, meeting; /* meeting: blocks wait for each other (device/cuda/grid.cuh) */
+    unsigned together;
+};
 
 template <class... P, class... A>
-inline cudaError_t vv_start_named(const char *text, bool early, unsigned together,
-                                  void (*kernel)(P...), dim3 grid, dim3 block, size_t shared,
-                                  void *stream, A &&...arguments) {
+inline cudaError_t vv_start_named(const char *text, vv_start_how how, void (*kernel)(P...),
+                                  dim3 grid, dim3 block, size_t shared, void *stream,
+                                  A &&...arguments) {
     constexpr size_t plain = 32 << 10; /* without asking: 48 KB, static memory among them */
     if (grid.x == 0 || grid.y == 0 || grid.z == 0) {
         return cudaSuccess;
@@ -414,15 +420,19 @@ inline cudaError_t vv_start_named(const char *text, bool early, unsigned togethe
     }
 #ifdef __CUDACC__
     (void)text;
-    cudaLaunchAttribute attributes[2] = {};
+    cudaLaunchAttribute attributes[3] = {};
     unsigned count = 0;
-    if (early && vv_launches_early) {
+    if (how.early && vv_launches_early) {
         attributes[count].id = cudaLaunchAttributeProgrammaticStreamSerialization;
         attributes[count++].val.programmaticStreamSerializationAllowed = 1;
     }
-    if (together > 1) {
+    if (how.together > 1) {
         attributes[count].id = cudaLaunchAttributeClusterDimension;
-        attributes[count++].val.clusterDim = {together, 1, 1};
+        attributes[count++].val.clusterDim = {how.together, 1, 1};
+    }
+    if (how.meeting) {
+        attributes[count].id = cudaLaunchAttributeCooperative;
+        attributes[count++].val.cooperative = 1;
     }
     cudaLaunchConfig_t config = {};
     config.gridDim = grid;
@@ -433,9 +443,7 @@ inline cudaError_t vv_start_named(const char *text, bool early, unsigned togethe
     config.numAttrs = count;
     return cudaLaunchKernelEx(&config, kernel, std::forward<A>(arguments)...);
 #else
-    (void)early;
-    (void)together;
-    return vv_emulated::launch(text, kernel, grid, block, shared, static_cast<cudaStream_t>(stream),
-                               std::forward<A>(arguments)...);
+    return vv_emulated::launch(text, how.meeting, kernel, grid, block, shared,
+                               static_cast<cudaStream_t>(stream), std::forward<A>(arguments)...);
 #endif
 }

@@ -118,15 +118,22 @@ int launch(const void *args, const vv_launch *on) {
 }
 
 /* The planes, too. */
-int launch_planes(const vv_launched_step *steps, const vv_variant *next, const vv_launch *on) {
-    const auto &a = *static_cast<const struct vv_gdn_step *>(steps[0].args);
-    const vv_planes *planes =
-        vv_planes_of(steps[1].args, next, a.y, a.value_heads * a.value_dim, (size_t)a.window->rows);
-    if (!planes || !supported(a) || !few(a) || a.value_dim != VV_SEGMENT) {
+const vv_planes *planes_behind(const vv_whole *whole) {
+    const auto &a = *static_cast<const struct vv_gdn_step *>(whole->step[0].args);
+    return vv_planes_of(whole, 1, a.y, a.value_heads * a.value_dim, (size_t)a.window->rows);
+}
+bool fits_planes(const vv_whole *whole) {
+    return whole->count == 2 && planes_behind(whole);
+}
+int launch_planes(const vv_whole *whole, const vv_launch *on) {
+    const auto &a = *static_cast<const struct vv_gdn_step *>(whole->step[0].args);
+    if (!supported(a) || !few(a) || a.value_dim != VV_SEGMENT) {
         return VV_ERROR_UNSUPPORTED;
     }
-    return launch_few(task_of(a, on), few_planes{*planes, {on->status, steps[1].step}}, on);
+    few_planes to = {*planes_behind(whole), {on->status, whole->step[1].step}};
+    return launch_few(task_of(a, on), to, on);
 }
+const vv_whole_way whole_way = {fits_planes, launch_planes};
 
 /* The scan alone, whatever the rows, with more columns a thread: fewer copies of q̂ and k̂. */
 bool fits_wide(const void *args) {
@@ -145,7 +152,7 @@ size_t scratch(const void *args, const vv_launch *) {
 const vv_variant variants[] = {
     {"gdn_step/cuda_wide", VV_CUDA_ANY, true, fits_wide, nullptr, nullptr, launch_wide, scratch},
     {"gdn_step/cuda", VV_CUDA_ANY, true, nullptr, nullptr, nullptr, launch, scratch, nullptr,
-     launch_planes},
+     &whole_way},
     {},
 };
 

@@ -84,19 +84,28 @@ int launch_norm(const void *args, const vv_launch *on) {
 constexpr size_t planes_most = 8192;
 
 /* The planes, too, which come from what the threads hold. */
-int launch_norm_planes(const vv_launched_step *steps, const vv_variant *next, const vv_launch *on) {
-    auto a = *static_cast<const struct vv_hyper_norm *>(steps[0].args);
-    size_t rows = vv_rows(a.rows);
-    const vv_planes *planes = vv_planes_of(steps[1].args, next, a.h, a.streams * a.width, rows);
-    if (!planes || a.width % VV_SEGMENT > 0 || a.width > planes_most) {
-        return VV_ERROR_UNSUPPORTED;
-    }
-    unsigned blocks = (unsigned)(rows * a.streams);
-    norm_planes to = {*planes, {on->status, steps[1].step}};
+const vv_planes *planes_behind(const vv_whole *whole) {
+    auto a = static_cast<const struct vv_hyper_norm *>(whole->step[0].args);
+    const vv_planes *planes = vv_planes_of(whole, 1, a->h, a->streams * a->width, vv_rows(a->rows));
+    return a->width % VV_SEGMENT > 0 || a->width > planes_most ? nullptr : planes;
+}
+
+int launch_norm_planes(const vv_whole *whole, const vv_launch *on) {
+    auto a = *static_cast<const struct vv_hyper_norm *>(whole->step[0].args);
+    unsigned blocks = (unsigned)(vv_rows(a.rows) * a.streams);
+    norm_planes to = {*planes_behind(whole), {on->status, whole->step[1].step}};
     return vv_start_early(norm<true>, blocks, vv_segment_threads(a.width),
                           (vv_parts(a.width) + a.width) * sizeof(float), on->stream, a, to,
                           vv_trouble_of(on));
 }
+
+bool fits_whole(const vv_whole *whole) {
+    return whole->count == 2 && planes_behind(whole);
+}
+int launch_whole(const vv_whole *whole, const vv_launch *on) {
+    return launch_norm_planes(whole, on);
+}
+const vv_whole_way whole_way = {fits_whole, launch_whole};
 
 /* ---- down ---- */
 
@@ -157,7 +166,7 @@ template <vv_product_way WAY> int launch_up(const void *args, const vv_launch *o
 
 const vv_variant norm_variants[] = {
     {"hyper_norm/cuda", VV_CUDA_ANY, true, nullptr, nullptr, nullptr, launch_norm, nullptr, nullptr,
-     launch_norm_planes},
+     &whole_way},
     {},
 };
 #define VV_WAY(part, name, way)                                                                    \

@@ -10,14 +10,14 @@ VV_C_END
 
 int vv_cuda_quantize_rows(const void *args, const vv_launch *on); /* the variant's launch */
 
-/* The planes to be made if a step of these args and this variant quantises rows that other kernels
- * make at x, and wants no panels; else NULL. */
-static inline const vv_planes *vv_planes_of(const void *args, const vv_variant *variant,
-                                            const float *x, size_t width, size_t rows) {
-    if (variant->launch != vv_cuda_quantize_rows) {
+/* The planes to be made if a whole's step quantises rows that others of it make at x, and wants no
+ * panels; else NULL. */
+static inline const vv_planes *vv_planes_of(const vv_whole *whole, size_t step, const float *x,
+                                            size_t width, size_t rows) {
+    if (step >= whole->count || whole->variant[step]->launch != vv_cuda_quantize_rows) {
         return nullptr;
     }
-    auto a = static_cast<const struct vv_quantize_rows *>(args);
+    auto a = static_cast<const struct vv_quantize_rows *>(whole->step[step].args);
     const vv_planes *p = &a->planes;
     bool same = p->x == x && p->width == width && vv_rows(a->rows) == rows;
     return same && !p->coarse_panel && !p->fine_panel ? p : nullptr;

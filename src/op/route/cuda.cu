@@ -309,25 +309,30 @@ int launch_group(const void *args, const vv_launch *on) {
     return code == VV_OK ? vv_start_early(list, 1, LIST_THREADS, 0, on->stream, *a) : code;
 }
 
-int launch_both(const vv_launched_step *steps, const vv_variant *next, const vv_launch *on) {
-    auto a = static_cast<const struct vv_route *>(steps[0].args);
-    if (next->launch != launch_group) {
-        return VV_ERROR_UNSUPPORTED;
+/* Routes and their groups, of few rows. */
+bool fits_both(const vv_whole *whole) {
+    if (whole->count != 2 || whole->variant[1]->launch != launch_group) {
+        return false;
     }
-    auto group = static_cast<const struct vv_route_group *>(steps[1].args);
-    size_t rows = vv_rows(a->rows), shared = route_shared(a, rows);
-    if (group->expert != a->expert || group->used != a->used || vv_rows(group->rows) != rows ||
-        rows > LIST_WARPS || rows * a->used > FEW_PAIRS || shared > 40 << 10) {
-        return VV_ERROR_UNSUPPORTED;
-    }
-    vv_trouble group_trouble = {on->status, steps[1].step};
-    return vv_start_early(route_and_group, 1, LIST_THREADS, shared, on->stream, *a, *group,
-                          (unsigned)rows, vv_trouble_of(on), group_trouble);
+    auto a = static_cast<const struct vv_route *>(whole->step[0].args);
+    auto group = static_cast<const struct vv_route_group *>(whole->step[1].args);
+    size_t rows = vv_rows(a->rows);
+    return group->expert == a->expert && group->used == a->used && vv_rows(group->rows) == rows &&
+           rows <= LIST_WARPS && rows * a->used <= FEW_PAIRS && route_shared(a, rows) <= 40 << 10;
 }
+int launch_both(const vv_whole *whole, const vv_launch *on) {
+    auto a = static_cast<const struct vv_route *>(whole->step[0].args);
+    auto group = static_cast<const struct vv_route_group *>(whole->step[1].args);
+    size_t rows = vv_rows(a->rows);
+    vv_trouble group_trouble = {on->status, whole->step[1].step};
+    return vv_start_early(route_and_group, 1, LIST_THREADS, route_shared(a, rows), on->stream, *a,
+                          *group, (unsigned)rows, vv_trouble_of(on), group_trouble);
+}
+const vv_whole_way whole_way = {fits_both, launch_both};
 
 const vv_variant route_variants[] = {
     {"route/cuda", VV_CUDA_ANY, true, route_fits, nullptr, nullptr, launch_route, nullptr, nullptr,
-     launch_both},
+     &whole_way},
     {},
 };
 

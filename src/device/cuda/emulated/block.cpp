@@ -1,8 +1,10 @@
-/* Runs the threads of a block, each until it has to wait for others. */
+/* Runs the threads of a block, each until it has to wait for others; and of some grids all blocks
+ * at once. */
 #include "block.h"
 #include "fiber.h"
 #include "random.h"
 #include <cstdarg>
+#include <memory>
 #include <sys/mman.h>
 #include <vector>
 
@@ -39,6 +41,7 @@ struct warp {
     uint32_t ready;      /* could run on */
     uint32_t meeting;    /* wait for others of the warp */
     uint32_t at_barrier; /* wait for the block */
+    uint32_t pausing;    /* look again for what another block does */
 };
 
 struct block {
@@ -48,12 +51,26 @@ struct block {
     unsigned predicates; /* of those at the barrier, how many were not 0 */
     int result;          /* of the last barrier that was passed */
     uint32_t ready;      /* warps in which a lane is ready */
+    uint32_t pausing;    /* warps in which a lane pauses */
     bool mixes_warps;    /* goes on with any warp, not with the one that ran */
     bool copies_late;
 };
 
-static thread threads[most_threads];
-static warp warps[most_warps];
+/* A block that is alive, also while another one runs. */
+struct place {
+    thread threads[most_threads];
+    warp warps[most_warps];
+    char *shared_memory;
+    block state; /* of one that doesn't run */
+    uint3 index;
+    bool begun, over;
+};
+
+static std::vector<std::unique_ptr<place>> places;
+static size_t here, alive; /* which of them runs; how many of them the grid has */
+static unsigned rounds;    /* from block to block since a thread met others or returned */
+static thread *threads;    /* of the block that runs */
+static warp *warps;
 static block now;
 static thread *current; /* NULL while no kernel runs */
 static fiber process_stack;
@@ -97,7 +114,10 @@ exchange &own_exchange() {
 static const char *what_it_does(const thread &of) {
     const warp &home = warps[of.warp];
     uint32_t bit = 1u << of.lane;
-    return home.meeting & bit ? of.waits->name : home.at_barrier & bit ? "__syncthreads" : nullptr;
+    return home.meeting & bit      ? of.waits->name
+           : home.at_barrier & bit ? "__syncthreads"
+           : home.pausing & bit    ? "a pause"
+                                   : nullptr;
 }
 
 /* Names one that waits, and one that it waits for. */
@@ -197,13 +217,57 @@ static bool hold_meeting(const thread &of, const thread *but) {
 }
 
 static void begin_here();
+static thread *begin_block();
+
+/* Goes to a block, whose pausing threads look again. */
+static void enter(size_t which) {
+    places[here]->state = now;
+    here = which;
+    place &to = *places[here];
+    threads = to.threads;
+    warps = to.warps;
+    now = to.state;
+    blockIdx = to.index;
+    for (uint32_t homes = now.pausing; homes; homes &= homes - 1) {
+        unsigned home = static_cast<unsigned>(__builtin_ctz(homes));
+        make_ready(home, warps[home].pausing);
+        warps[home].pausing = 0;
+    }
+    now.pausing = 0;
+}
+
+/* The next thread where none is ready in the block that runs: another block's, or one that paused;
+ * NULL: all blocks are done. */
+static thread *elsewhere() {
+    constexpr unsigned patience =
+        1 << 12; /* rounds of all blocks in which nothing was seen to go on */
+    if (now.live && !now.pausing) {
+        fail_stuck();
+    }
+    places[here]->over = !now.live;
+    size_t next = here, first = draw_below(static_cast<uint32_t>(alive));
+    for (size_t i = 0; i < alive && (next == here || places[next]->over); i++) {
+        next = (first + i) % alive;
+    }
+    if (places[next]->over) {
+        next = here;
+    }
+    if (places[next]->over) {
+        return nullptr;
+    }
+    if (++rounds > patience * alive) {
+        fail("blocks wait for each other for ever");
+    }
+    enter(next);
+    return places[here]->begun ? pick(draw_bit(now.ready)) : begin_block();
+}
 
 /* Leaves the running thread where it is, until it is picked. */
 static void suspend() {
     fiber *own = current->stack;
     thread *next = pick(current->warp);
     if (!next) {
-        fail_stuck();
+        next = elsewhere();
     }
     make_current(next);
     if (!next->stack) {
@@ -212,7 +276,15 @@ static void suspend() {
             fail("there is no memory for the stacks of a block's threads");
         }
     }
-    fiber_switch(own, next->stack, false);
+    if (next->stack != own) {
+        fiber_switch(own, next->stack, false);
+    }
+}
+
+void pause() {
+    warps[current->warp].pausing |= 1u << current->lane;
+    now.pausing |= 1u << current->warp;
+    suspend();
 }
 
 void meet(const meeting &what, unsigned mask) {
@@ -222,6 +294,7 @@ void meet(const meeting &what, unsigned mask) {
         fail("lane %u calls %s with mask 0x%08x, which does not name it", self.lane, what.name,
              mask);
     }
+    rounds = 0;
     self.waits = &what;
     self.mask = mask;
     home.meeting |= 1u << self.lane;
@@ -234,6 +307,7 @@ int wait_for_block(barrier kind, int predicate) {
     if (now.at_barrier && now.kind != kind) {
         fail("waits for the block in another form of __syncthreads than a thread before");
     }
+    rounds = 0;
     now.kind = kind;
     now.predicates += predicate != 0;
     now.at_barrier++;
@@ -249,6 +323,7 @@ static void leave() {
     warp &home = warps[current->warp];
     home.live &= ~(1u << current->lane);
     now.live--;
+    rounds = 0;
     current->copies.clear();
     for (uint32_t left = home.meeting; left; left &= home.meeting) {
         unsigned lane = static_cast<unsigned>(__builtin_ctz(left));
@@ -269,8 +344,8 @@ static void begin_here() {
         now.of->body(now.of->arguments);
         leave();
         thread *next = pick(current->warp);
-        if (!next && now.live) {
-            fail_stuck();
+        if (!next) {
+            next = elsewhere();
         }
         if (!next || next->stack) {
             fiber_give(own);
@@ -285,7 +360,6 @@ static void begin_here() {
 
 /* Memory whose upper end lies at a page that can't be touched. */
 constexpr size_t most_shared = 256 << 10, shared_alignment = 128;
-static char *shared_memory;
 
 static char *make_shared_memory() {
     constexpr size_t largest_page = 64 << 10;
@@ -300,7 +374,7 @@ static char *make_shared_memory() {
 
 void *dynamic_shared() {
     size_t bytes = (now.of->shared + shared_alignment - 1) / shared_alignment * shared_alignment;
-    return shared_memory + most_shared - bytes;
+    return places[here]->shared_memory + most_shared - bytes;
 }
 static void do_copy(const late_copy &copy) {
     std::memcpy(copy.to, copy.from, copy.real_bytes);
@@ -330,15 +404,18 @@ void copy_wait(unsigned newest_left) {
     copies.erase(copies.begin(), copies.begin() + static_cast<std::ptrdiff_t>(done));
 }
 
-static void run_block(const grid &what) {
-    unsigned count = what.threads.x * what.threads.y * what.threads.z;
+/* Begins the block that was entered; its first thread to run. */
+static thread *begin_block() {
+    dim3 of = now.of->threads;
+    unsigned count = of.x * of.y * of.z;
     uint64_t drawn = draw();
-    now = block{
-        &what, count, 0, barrier::plain, 0, 0, 0, (drawn >> 20 & 3) == 0, (drawn >> 24 & 1) != 0};
+    now = block{now.of, count, 0, barrier::plain,         0,
+                0,      0,     0, (drawn >> 20 & 3) == 0, (drawn >> 24 & 1) != 0};
+    places[here]->begun = true;
     for (unsigned home = 0; home * warp_lanes < count; home++) {
         unsigned lanes = count - home * warp_lanes;
         uint32_t all = lanes < warp_lanes ? (1u << lanes) - 1 : 0xffffffffu;
-        warps[home] = warp{all, 0, 0, 0};
+        warps[home] = warp{all, 0, 0, 0, 0};
         make_ready(home, all);
     }
     for (unsigned i = 0; i < count; i++) {
@@ -346,8 +423,17 @@ static void run_block(const grid &what) {
         threads[i].waits = nullptr;
         threads[i].copy_group = 0;
     }
-    std::memset(dynamic_shared(), 0xff, what.shared);
-    make_current(pick(draw_below((count + warp_lanes - 1) / warp_lanes)));
+    std::memset(dynamic_shared(), 0xff, now.of->shared);
+    return pick(draw_below((count + warp_lanes - 1) / warp_lanes));
+}
+
+/* Runs the blocks that are alive, from the first of them on, until all are done. */
+static void run_blocks() {
+    rounds = 0;
+    here = 0;
+    now = places[0]->state;
+    enter(0);
+    make_current(begin_block());
     current->stack = fiber_take(begin_here);
     if (!current->stack) {
         fail("there is no memory for the stack of a thread");
@@ -355,31 +441,46 @@ static void run_block(const grid &what) {
     fiber_switch(&process_stack, current->stack, false);
 }
 
-static void name_threads(dim3 of) {
-    for (unsigned i = 0; i < of.x * of.y * of.z; i++) {
-        threads[i].index = uint3{i % of.x, i / of.x % of.y, i / of.x / of.y};
-        threads[i].warp = i / warp_lanes;
-        threads[i].lane = i % warp_lanes;
+/* Room for so many blocks at once, whose threads are named. */
+static void provide_places(size_t count, const grid &what) {
+    dim3 of = what.threads;
+    while (places.size() < count) {
+        places.push_back(std::make_unique<place>());
+        places.back()->shared_memory = make_shared_memory();
     }
+    for (size_t p = 0; p < count; p++) {
+        for (unsigned i = 0; i < of.x * of.y * of.z; i++) {
+            thread &t = places[p]->threads[i];
+            t.index = uint3{i % of.x, i / of.x % of.y, i / of.x / of.y};
+            t.warp = i / warp_lanes;
+            t.lane = i % warp_lanes;
+        }
+    }
+    alive = count;
+}
+
+static void place_block(place &at, const grid &what, uint64_t number) {
+    at.index = uint3{static_cast<unsigned>(number % what.blocks.x),
+                     static_cast<unsigned>(number / what.blocks.x % what.blocks.y),
+                     static_cast<unsigned>(number / what.blocks.x / what.blocks.y)};
+    at.state = block{&what, 0, 0, barrier::plain, 0, 0, 0, 0, false, false};
+    at.begun = at.over = false;
 }
 
 void run_grid(const grid &what) {
-    if (!shared_memory) {
-        shared_memory = make_shared_memory();
-    }
     process_stack = fiber{nullptr, nullptr, 0, nullptr, nullptr};
-    name_threads(what.threads);
     blockDim = what.threads;
     gridDim = what.blocks;
     uint64_t count = static_cast<uint64_t>(what.blocks.x) * what.blocks.y * what.blocks.z;
     uint64_t first = draw() % count;
     bool down = draw() >> 40 & 1;
+    provide_places(what.together ? count : 1, what);
     for (uint64_t i = 0; i < count; i++) {
         uint64_t at = (down ? first + count - i : first + i) % count;
-        blockIdx = uint3{static_cast<unsigned>(at % what.blocks.x),
-                         static_cast<unsigned>(at / what.blocks.x % what.blocks.y),
-                         static_cast<unsigned>(at / what.blocks.x / what.blocks.y)};
-        run_block(what);
+        place_block(*places[what.together ? i : 0], what, at);
+        if (!what.together || i + 1 == count) {
+            run_blocks();
+        }
     }
     now.of = nullptr;
     current = nullptr;

@@ -1,6 +1,7 @@
 /*
  * A block of threads: who is where, and the calls at which threads wait for each other. Threads run
- * one at a time, each until it has to wait, in an order drawn from the seed.
+ * one at a time, each until it has to wait, in an order drawn from the seed. Blocks run one after
+ * another, or all of a grid at once, which then may have no shared memory but the dynamic one.
  */
 #pragma once
 #include "vectors.h"
@@ -38,6 +39,10 @@ enum class barrier { plain, any, all, count };
 /* Waits for all threads of the block that have not returned; what comes of the predicates. */
 int wait_for_block(barrier kind, int predicate);
 
+/* What a thread does that looks again and again whether another block has done something: others
+ * run, of all blocks that are alive. */
+void pause();
+
 /* The block's dynamic shared memory, 128-byte aligned, as many bytes as the launch asked for. */
 void *dynamic_shared();
 
@@ -50,6 +55,7 @@ struct grid {
     const char *text; /* what was launched, as the source says it */
     dim3 blocks, threads;
     size_t shared;
+    bool together; /* its blocks are alive at once, and may wait for each other */
     void (*body)(const void *arguments); /* what one thread does */
     const void *arguments;
 };

@@ -1,7 +1,7 @@
 /*
  * CUDA's keywords. Sources write `static __constant__`: the word alone says nothing of linkage
- * here. Shared memory is static, as blocks run one after another; its constructors don't run on a
- * GPU.
+ * here. Shared memory is static, as blocks run one after another, but for kernels that have
+ * dynamic shared memory alone; its constructors don't run on a GPU.
  */
 #pragma once
 #include <cmath>

@@ -198,10 +198,11 @@ cudaError_t set_shared_limit(const void *kernel, int bytes);
 cudaError_t function_attributes(cudaFuncAttributes *attributes, const void *kernel);
 cudaError_t blocks_at_once(int *blocks, int threads, size_t shared);
 
-/* One kernel on one stream; arguments are kept by value. `text` says what it is and lives on. */
+/* One kernel on one stream; arguments are kept by value. `text` says what it is and lives on;
+ * `together`: all its blocks are alive at once. */
 template <class... P, class... A>
-cudaError_t launch(const char *text, void (*kernel)(P...), dim3 blocks, dim3 threads, size_t shared,
-                   cudaStream_t stream, A &&...arguments) {
+cudaError_t launch(const char *text, bool together, void (*kernel)(P...), dim3 blocks, dim3 threads,
+                   size_t shared, cudaStream_t stream, A &&...arguments) {
     cudaError_t error =
         check_launch(reinterpret_cast<const void *>(kernel), blocks, threads, shared);
     if (error != cudaSuccess) {
@@ -210,7 +211,7 @@ cudaError_t launch(const char *text, void (*kernel)(P...), dim3 blocks, dim3 thr
     using call = std::tuple<void (*)(P...), std::tuple<P...>>;
     call kept(kernel, std::tuple<P...>(std::forward<A>(arguments)...));
     return enqueue(stream, [=] {
-        run_grid(grid{text, blocks, threads, shared,
+        run_grid(grid{text, blocks, threads, shared, together,
                       [](const void *of) {
                           const call *c = static_cast<const call *>(of);
                           std::apply(std::get<0>(*c), std::get<1>(*c));
