@@ -5,6 +5,7 @@
 #   BUILD     build folder with varve and libvarve_cuda.so   (build/cuda)
 #   RESULTS   where results go                               (build/device-results)
 #   FIXTURES  a folder with more models, qwen4exp/*.gguf     (none)
+#   JOBS      models compared at a time                      (4)
 #   MODEL     a file to measure as a model                   (none)
 #   STEPS     random steps of sessions                       (10000)
 #   LIMIT     seconds that one step may take                 (600)
@@ -66,29 +67,37 @@ do_memory() {
     done
 }
 
-# The logits of every model have the bytes that the CPU gives, whatever the window, with and without
-# recorded graphs, with barriers wherever there can be one.
-do_equal() {
-    local work compared=0 model want got activations way tokens
-    tokens=$(seq -s ' ' 3 4 275)
+# The logits of a model have the bytes that the CPU gives, whatever the window, with and without
+# recorded graphs, with barriers wherever there can be one. Prints a line for each file compared.
+equal_model() {
+    local model=$1 tokens work want got activations way
+    tokens=$(seq -s ' ' 0 319 | awk '{ for (i = 1; i <= NF; i++) printf "%d ", 3 + $i * 37 % 251 }')
     work=$(mktemp -d)
-    for model in tests/data/*/*.gguf ${FIXTURES:+"$FIXTURES"/*/*.gguf}; do
-        [[ $model == *golden* ]] && continue
-        for activations in int8 f32; do
-            "$varve" logits -m "$model" --tokens "$tokens" -o "$work/l.npy" --activations $activations || return 1
-            want=$(sha256sum < "$work/l.npy")
-            for way in "" "-w 1" "-w 3" "-w 1 --graphs off" "-w all --barriers all"; do
-                # shellcheck disable=SC2086 # a way is several words
-                "$varve" logits -m "$model" --tokens "$tokens" -o "$work/l.npy" --activations $activations \
-                    --device cuda $way || { echo "$model $activations $way fails"; return 1; }
-                got=$(sha256sum < "$work/l.npy")
-                [[ $got == "$want" ]] || { echo "$model $activations $way differs"; return 1; }
-                compared=$((compared + 1))
-            done
+    for activations in int8 f32; do
+        "$varve" logits -m "$model" --tokens "$tokens" -o "$work/l.npy" --activations $activations || return 1
+        want=$(sha256sum < "$work/l.npy")
+        for way in "" "-w 1" "-w 3" "-w 8" "-w 1 --graphs off" "-w all --barriers all"; do
+            # shellcheck disable=SC2086 # a way is several words
+            "$varve" logits -m "$model" --tokens "$tokens" -o "$work/l.npy" --activations $activations \
+                --device cuda $way || { echo "$model $activations $way: fails"; return 1; }
+            got=$(sha256sum < "$work/l.npy")
+            [[ $got == "$want" ]] || { echo "$model $activations $way: differs"; return 1; }
+            echo "$model $activations $way: equal"
         done
     done
     rm -rf "$work"
-    echo "equal: $compared files of logits have the CPU's bytes"
+}
+
+# Of all models but drafts' heads, which have no logits of their own; as many at a time as JOBS says.
+export -f equal_model
+do_equal() {
+    local models work
+    work=$(mktemp)
+    models=$(ls tests/data/*/*.gguf ${FIXTURES:+"$FIXTURES"/*/*.gguf} | grep -v -e golden -e draft -e tests/data/quant -e tests/data/arithmetic -e vocab)
+    # shellcheck disable=SC2086 # a name a word
+    printf '%s\n' $models | xargs -P "${JOBS:-4}" -I{} bash -c 'equal_model {} || exit 255' > "$work" || { grep -v ': equal' "$work"; return 1; }
+    echo "equal: $(grep -c ': equal' "$work") files of logits of $(wc -w <<< "$models") models have the CPU's bytes"
+    rm "$work"
 }
 
 # Random scripts of everything that moves a sequence's state, on the CPU and the GPU in turn.
