@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 1 << 20, PACKED_CHUNK = 8 << 20 };
+enum { CHUNK = 1 << 20, PACKED_CHUNK = 16 << 20 };
 
 void *vv_weights_allocate(struct vv_weights *w, size_t bytes) {
     void *at = w->to_host ? w->device->launcher->host(w->device, bytes)
@@ -160,6 +160,14 @@ static void *make_on_device(struct vv_weights *w, const struct vv_made_up *m,
                                                                         : give_up(w, m->tensor, at);
 }
 
+static struct vv_packer *packer_of(struct vv_weights *w) {
+    struct vv_error error;
+    if (!w->packer && !(w->packer = vv_packer_new(w->device, &error))) {
+        vv_weights_fail(w, error.code, "%s", error.message);
+    }
+    return w->packer;
+}
+
 /* The same in the order that the device wants, some rows at a time: its layout keeps rows apart. */
 static void *pack_to_device(struct vv_weights *w, const struct vv_gguf_tensor *t,
                             const struct vv_weight *weight) {
@@ -169,22 +177,25 @@ static void *pack_to_device(struct vv_weights *w, const struct vv_gguf_tensor *t
     piece.slices = 1;
     piece.rows = most < rows ? most : rows;
     uint8_t *at = vv_weights_allocate(w, layout->bytes(weight)), *to = at;
-    uint8_t *packed = malloc(layout->bytes(&piece));
+    struct vv_packer *packer = at ? packer_of(w) : NULL;
     struct source s = {0};
-    bool ok = at && packed && open_source(w, t, piece.rows * weight->row_bytes, &s);
+    struct vv_error error;
+    bool ok = packer && open_source(w, t, piece.rows * weight->row_bytes, &s);
     for (size_t row = 0; ok && row < rows; row += piece.rows) {
         piece.rows = rows - row < piece.rows ? rows - row : piece.rows;
         piece.data = piece_of(&s, row * weight->row_bytes, piece.rows * weight->row_bytes);
         ok = piece.data != NULL;
-        if (ok) {
-            layout->pack(&piece, packed);
-            w->device->calls->write(w->device, to, packed, layout->bytes(&piece));
-            to += layout->bytes(&piece);
-            ok = vv_weights_go_on(w, piece.rows * weight->row_bytes);
+        if (ok && vv_packer_send(packer, &piece, to, w->to_host, &error) != VV_OK) {
+            vv_weights_fail(w, error.code, "%s", error.message);
+            ok = false;
         }
+        to += layout->bytes(&piece);
+        ok = ok && vv_weights_go_on(w, piece.rows * weight->row_bytes);
     }
     free(s.room);
-    free(packed);
+    if (packer) {
+        vv_packer_settle(packer);
+    }
     return ok ? at : give_up(w, t, at);
 }
 

@@ -73,6 +73,7 @@ void vv_weights_free(struct vv_weights *weights) {
         weights->device->calls->release(weights->device, b->at);
         free(b);
     }
+    vv_packer_free(weights->packer);
     vv_synthetic_free(weights->synthetic);
     free(weights->used);
     free(weights);
@@ -406,7 +407,9 @@ int vv_weights_pack(struct vv_weights *weights, struct vv_weight *weight,
 
 /* ---- the end ---- */
 
-int vv_weights_end(const struct vv_weights *weights, struct vv_error *error) {
+int vv_weights_end(struct vv_weights *weights, struct vv_error *error) {
+    vv_packer_free(weights->packer);
+    weights->packer = NULL;
     if (weights->failure.code != VV_OK) {
         *error = weights->failure;
         return error->code;

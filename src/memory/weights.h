@@ -62,8 +62,8 @@ const void *vv_weights_constant(struct vv_weights *weights, const void *from, si
 void vv_weights_fail(struct vv_weights *weights, int code, const char *format, ...) VV_PRINTF(3, 4);
 
 /* VV_OK if everything asked for was there and nothing was left over: a tensor that nobody asked for
- * would be a part of the model that is silently ignored. */
-int vv_weights_end(const struct vv_weights *weights, struct vv_error *error);
+ * would be a part of the model that is silently ignored. Lets go what only placing needs. */
+int vv_weights_end(struct vv_weights *weights, struct vv_error *error);
 
 /* Whether the forward pass uses tensor `index` of the file. */
 bool vv_weights_uses(const struct vv_weights *weights, size_t index);

@@ -1,5 +1,6 @@
 /* What the weights' own files share: memory/weights.c, memory/place.c. */
 #pragma once
+#include "memory/packer.h"
 #include "memory/synthetic.h"
 #include "memory/weights.h"
 
@@ -22,6 +23,7 @@ struct vv_weights {
     struct vv_weight_handle *handles;
     struct vv_weight_block *blocks;
     struct vv_synthetic *synthetic; /* of a description */
+    struct vv_packer *packer;       /* while weights are placed that need one */
     bool *used;                     /* [tensors of the file] */
     const char *recoded; /* what names of matrices to keep as Q8_0 begin with; NULL: none */
     uint64_t bytes, values, table_bytes;

@@ -3,48 +3,49 @@
 
 #include <string.h>
 
-/* A block format's blocks as they are split. */
-struct form {
-    size_t bytes, codes_from, codes; /* a block's, all bytes */
+enum {
+#define BYTES(name, id, values, bytes) BLOCK_BYTES_##name = bytes,
+    VV_TYPES(BYTES)
+#undef BYTES
 };
-
-static struct form form_of(int type) {
-    switch (type) {
-#define FORM(name, from, bytes)                                                                    \
-    case VV_TYPE_##name:                                                                           \
-        return (struct form){vv_type_info(type)->block_bytes, from, bytes};
-        VV_SPLIT_FORMATS(FORM)
-#undef FORM
-    default:
-        return (struct form){0, 0, 0};
-    }
-}
 
 static size_t bytes(const struct vv_weight *w) {
     return w->slices * w->rows * vv_split_row_bytes(w->row_bytes);
 }
 
-static void split_row(const struct form *f, const uint8_t *from, size_t blocks, uint8_t *to) {
-    size_t header = f->bytes - f->codes, rest = header - f->codes_from;
-    uint8_t *headers = to + blocks * f->codes;
-    for (size_t b = 0; b < blocks; b++, from += f->bytes, headers += header) {
-        memcpy(to + b * f->codes, from + f->codes_from, f->codes);
-        memcpy(headers, from, f->codes_from);
-        memcpy(headers + f->codes_from, from + f->codes_from + f->codes, rest);
+/* Inlined for each format, so that copies are of constant sizes. */
+static inline __attribute__((always_inline)) void split_row(const uint8_t *from, size_t blocks,
+                                                            size_t block_bytes, size_t codes_from,
+                                                            size_t codes, uint8_t *to) {
+    size_t header = block_bytes - codes, rest = header - codes_from;
+    uint8_t *headers = to + blocks * codes;
+    for (size_t b = 0; b < blocks; b++, from += block_bytes, headers += header) {
+        memcpy(to + b * codes, from + codes_from, codes);
+        memcpy(headers, from, codes_from);
+        memcpy(headers + codes_from, from + codes_from + codes, rest);
+    }
+}
+
+static void pack_row(int type, const uint8_t *from, size_t bytes, uint8_t *to) {
+    switch (type) {
+#define FORM(name, from_, bytes_)                                                                  \
+    case VV_TYPE_##name: {                                                                         \
+        const size_t block = BLOCK_BYTES_##name;                                                   \
+        split_row(from, bytes / block, block, from_, bytes_, to);                                  \
+        return;                                                                                    \
+    }
+        VV_SPLIT_FORMATS(FORM)
+#undef FORM
+    default:
+        memcpy(to, from, bytes);
     }
 }
 
 static void pack(const struct vv_weight *w, void *to) {
-    struct form f = form_of(w->type);
     size_t stride = vv_split_row_bytes(w->row_bytes);
     for (size_t row = 0; row < w->slices * w->rows; row++) {
-        const uint8_t *from = w->data + row * w->row_bytes;
         uint8_t *at = (uint8_t *)to + row * stride;
-        if (f.bytes) {
-            split_row(&f, from, w->row_bytes / f.bytes, at);
-        } else {
-            memcpy(at, from, w->row_bytes);
-        }
+        pack_row(w->type, (const uint8_t *)w->data + row * w->row_bytes, w->row_bytes, at);
         memset(at + w->row_bytes, 0, stride - w->row_bytes);
     }
 }
