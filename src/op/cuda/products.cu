@@ -15,6 +15,23 @@ static int start_plain(const vv_product_job &job, const grid_of_job &grid, dim3 
     return vv_start_early(plain, blocks, THREADS, sizeof(plain_memory), stream, job, grid);
 }
 
+__global__ void __launch_bounds__(THREADS, 2)
+    thin(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
+    float *sum = vv_dynamic_shared<float>();
+    run_block<THIN>(job, grid, [&](const place &at, const rows_in_hand<THIN> &rows) {
+        thin_rows(job, at, rows, sum);
+    });
+}
+static int start_thin(const vv_product_job &job, const grid_of_job &grid, dim3 blocks, unsigned,
+                      size_t, void *stream) {
+    unsigned most = 0;
+    for (unsigned i = 0; i < job.parts; i++) {
+        most = grid.part[i].outputs > most ? grid.part[i].outputs : most;
+    }
+    return vv_start_early(thin, blocks, THREADS, thin_bytes(most, segments_of(job)), stream, job,
+                          grid);
+}
+
 static const kernels float_kernels = {start_plain, start_plain, nullptr, sizeof(plain_memory),
                                       nullptr};
 
@@ -280,17 +297,14 @@ static vv_product_way rule(const vv_product_job &job, const vv_launch *on) {
     if ((rows <= 1 || (job.active && rows <= EIGHT)) && fits(job, VV_ONE_BY_ONE)) {
         return VV_ONE_BY_ONE;
     }
-    size_t slots = slots_of_parts(job);
-    bool few_floats =
-        vv_is_float_type(p.type) && slots <= EIGHT && vv_blocks(rows, PLAIN) < on->processors / 2;
-    if ((rows <= EIGHT || few_floats) && fits(job, VV_BY_EIGHT)) {
+    if (rows <= EIGHT && fits(job, VV_BY_EIGHT)) {
         return VV_BY_EIGHT;
     }
     if (kernels_of(p.type)->strips) {
         return strips_of(job, meet, on);
     }
     constexpr size_t large = tile_of_128::TM;
-    size_t blocks = slots / large * (job.active ? 1 : meet / large);
+    size_t blocks = slots_of_parts(job) / large * (job.active ? 1 : meet / large);
     return meet >= large && blocks >= on->processors / 2 ? VV_TILES_OF_128 : VV_TILES_OF_64;
 }
 
@@ -334,6 +348,19 @@ static start *strip_of_job(const vv_product_job &job, const strip_kernel *strips
     return strip->begin;
 }
 
+/* Whether all parts, of floats, have so few weight rows that a block takes all of one's. */
+static bool is_thin(const vv_product_job &job) {
+    constexpr size_t sums_most = 24 << 10;
+    unsigned most = 0;
+    bool all = !job.active;
+    for (unsigned i = 0; i < job.parts; i++) {
+        const vv_product_part &p = job.part[i];
+        all = all && p.matrices == 1 && p.outputs <= THIN_OUTPUTS;
+        most = p.outputs > most ? p.outputs : most;
+    }
+    return all && thin_bytes(most, segments_of(job)) <= sums_most;
+}
+
 static start *kernel_of(const vv_product_job &job, plan &to, const vv_launch *on) {
     const kernels *k = kernels_of(job.part[0].type);
     bool floats = k == &float_kernels;
@@ -344,6 +371,11 @@ static start *kernel_of(const vv_product_job &job, plan &to, const vv_launch *on
     bool too_large = to.how == VV_TILES_OF_128 && k->many_bytes > shared_most();
     if (to.how > VV_TILES_OF_128 || too_large) {
         to.how = VV_TILES_OF_64;
+    }
+    if (floats && by_tiles(to.how) && is_thin(job)) {
+        to.rows = THIN;
+        to.slots = THIN_OUTPUTS;
+        return start_thin;
     }
     switch (to.how) {
     case VV_BY_EIGHT:

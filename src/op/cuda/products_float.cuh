@@ -228,4 +228,62 @@ static __device__ __forceinline__ void plain_rows(const vv_product_job &job, con
                   [&](unsigned o, unsigned r) { return memory.total[r * (PLAIN + 1) + o]; });
 }
 
+/* ---- many rows, few weight rows ---- */
+
+/*
+ * THIN rows of activations by all the part's weight rows, four at a time: a half warp takes every
+ * sixteenth segment, its sixteen sums end with a lane each. Nothing is staged: what a thread loads
+ * of activations serves four weight rows, and blocks of other rows find the weights in the cache.
+ */
+constexpr unsigned THIN = 4, THIN_OUTPUTS = 64;
+
+static __host__ __device__ inline size_t thin_bytes(unsigned outputs, unsigned segments) {
+    return (size_t)outputs * THIN * (segments | 1) * sizeof(float);
+}
+
+static __device__ __forceinline__ void thin_rows(const vv_product_job &job, const place &at,
+                                                 const rows_in_hand<THIN> &rows, float *sum) {
+    unsigned width = (unsigned)job.x.width, l = threadIdx.x % 16;
+    VV_UNROLL_BY(1)
+    for (unsigned first = 0; first < at.segments; first += blockDim.x / 16) { /* whole warps */
+        unsigned segment = first + threadIdx.x / 16, begin = segment * 128 + l;
+        float x[THIN][8];
+        VV_UNROLL
+        for (unsigned r = 0; r < THIN; r++) {
+            const float *from = job.x.x + (size_t)rows.x(r) * width;
+            VV_UNROLL
+            for (unsigned i = 0; i < 8; i++) {
+                unsigned k = begin + 16 * i;
+                x[r][i] = k < width ? from[k] : 0.0f;
+            }
+        }
+        VV_UNROLL_BY(1)
+        for (unsigned slot = 0; slot < at.used; slot += 4) {
+            float v[4 * THIN] = {};
+            VV_UNROLL
+            for (unsigned o = 0; o < 4; o++) {
+                const uint8_t *weights = row_of_slot(at, slot + o);
+                VV_UNROLL
+                for (unsigned i = 0; i < 8; i++) {
+                    unsigned k = begin + 16 * i;
+                    float w = k < width ? float_at(at.part->type, weights, k) : 0.0f;
+                    VV_UNROLL
+                    for (unsigned r = 0; r < THIN; r++) {
+                        v[o * THIN + r] = fmaf(w, x[r][i], v[o * THIN + r]);
+                    }
+                }
+            }
+            scatter_sums<4 * THIN, VV_LANES / 2>(v, l);
+            unsigned mine = slot + l / THIN;
+            if (mine < at.used && segment < at.segments) {
+                sum[(mine * THIN + l % THIN) * at.stride + segment] = v[0];
+            }
+        }
+    }
+    __syncthreads();
+    finish<THIN>(job, at, rows, [&](unsigned slot, unsigned r) {
+        return add_up(sum + (slot * THIN + r) * at.stride, at.segments);
+    });
+}
+
 } // namespace vv_products
