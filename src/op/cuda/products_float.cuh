@@ -235,7 +235,7 @@ static __device__ __forceinline__ void plain_rows(const vv_product_job &job, con
  * sixteenth segment, its sixteen sums end with a lane each. Nothing is staged: what a thread loads
  * of activations serves four weight rows, and blocks of other rows find the weights in the cache.
  */
-constexpr unsigned THIN = 4, THIN_OUTPUTS = 64;
+constexpr unsigned THIN = 4, THIN_OUTPUTS = 8;
 
 static __host__ __device__ inline size_t thin_bytes(unsigned outputs, unsigned segments) {
     return (size_t)outputs * THIN * (segments | 1) * sizeof(float);

@@ -83,15 +83,18 @@ template <int TYPE, class SHAPE> struct strip_copies {
     using memory_type = strip_memory<TYPE, SHAPE>;
     using stage_type = typename memory_type::stage;
     static constexpr unsigned SPAN = memory_type::SPAN;
-    /* Whether a row can end within a stage. */
+    /* Whether a row can end within a stage; whether it does: most don't, and whole stages are
+     * copied by a third of the instructions. */
     static constexpr bool RAGGED = f::VALUES < 128 * SPAN;
     memory_type &memory;
     unsigned width, count;
+    bool even;
     const float *beside; /* the row whose scales or sums this thread copies */
 
     VV_DEVICE strip_copies(const vv_product_job &job, const place &at, unsigned tiles,
                            const rows_in_hand<SHAPE::TN> &rows, memory_type &to)
-        : memory(to), width((unsigned)job.x.width), count(rows.count) {
+        : memory(to), width((unsigned)job.x.width), count(rows.count),
+          even(!RAGGED || width % (128 * SPAN) == 0) {
         const vv_planes &x = job.x;
         for (unsigned n = 0; n < tiles; n++) {
             const place now = strip_place<SHAPE>(at, n);
@@ -113,7 +116,7 @@ template <int TYPE, class SHAPE> struct strip_copies {
     }
     /* Of `all` pieces of `bytes` of each of `count` rows of `from` [ROWS], from byte `first` on;
      * those at `end` or beyond become 0. */
-    template <int bytes, unsigned all, unsigned ROWS, bool SHARED, typename ROW>
+    template <bool EVEN, int bytes, unsigned all, unsigned ROWS, bool SHARED, typename ROW>
     static VV_DEVICE void copy(ROW const *from, unsigned count, unsigned first, unsigned end,
                                uint8_t *to, unsigned stride) {
         constexpr unsigned lanes = lanes_of<all>, step = SHAPE::THREADS / lanes;
@@ -134,28 +137,30 @@ template <int TYPE, class SHAPE> struct strip_copies {
             VV_UNROLL
             for (unsigned k = 0; k < all / lanes; k++) {
                 unsigned at = piece + k * lanes * bytes;
-                unsigned left = !RAGGED ? bytes : first + at < end ? end - first - at : 0;
+                unsigned left = EVEN ? bytes : first + at < end ? end - first - at : 0;
                 unsigned real = left < bytes ? left : bytes;
                 vv_copy_async<bytes, SHARED>(to + (r + i * step) * stride + at,
                                              row[i] + (real ? first + at : 0), (int)real);
             }
         }
     }
+    template <bool EVEN>
     VV_DEVICE void weights(const uint8_t *const *row, unsigned n, stage_type &to) const {
         constexpr unsigned CODES = memory_type::CODES, HEADS = memory_type::HEADS;
         constexpr unsigned HEAD_BYTES = memory_type::HEAD_BYTES;
         constexpr int code_bytes = CODES % 16 ? 8 : 16;
         constexpr int head_bytes = HEADS % 16 == 0 ? 16 : HEADS % 8 == 0 ? 8 : 4;
         unsigned blocks = width / f::VALUES, heads = blocks * vv_split<TYPE>::CODES;
-        copy<code_bytes, CODES / code_bytes, SHAPE::TM, false>(row, SHAPE::TM, n * CODES, heads,
-                                                               to.codes[0], sizeof to.codes[0]);
-        copy<head_bytes, HEAD_BYTES / head_bytes, SHAPE::TM, false>(
+        copy<EVEN, code_bytes, CODES / code_bytes, SHAPE::TM, false>(
+            row, SHAPE::TM, n * CODES, heads, to.codes[0], sizeof to.codes[0]);
+        copy<EVEN, head_bytes, HEAD_BYTES / head_bytes, SHAPE::TM, false>(
             row, SHAPE::TM, heads + n * HEADS / 4 * 4, heads + blocks * vv_split<TYPE>::HEADER,
             to.heads[0], sizeof to.heads[0]);
     }
     /* Four words, of which the row has `all`. */
+    template <bool EVEN>
     static VV_DEVICE void four(float *to, const float *from, unsigned first, unsigned all) {
-        if (!RAGGED) {
+        if (EVEN) {
             vv_copy_async<16>(to, from + first);
             return;
         }
@@ -168,9 +173,9 @@ template <int TYPE, class SHAPE> struct strip_copies {
         }
     }
     /* Other blocks read the same rows of activations: they go through the first cache. */
-    VV_DEVICE void activations(unsigned n, stage_type &to) const {
-        copy<16, 8 * SPAN, SHAPE::TN, true>(memory.x, count, 128 * SPAN * n, width, to.x[0],
-                                            sizeof to.x[0]);
+    template <bool EVEN> VV_DEVICE void activations(unsigned n, stage_type &to) const {
+        copy<EVEN, 16, 8 * SPAN, SHAPE::TN, true>(memory.x, count, 128 * SPAN * n, width, to.x[0],
+                                                  sizeof to.x[0]);
         unsigned r = threadIdx.x % (SHAPE::THREADS / 2);
         if (r >= count || (sums() && !f::OFFSET)) {
             return;
@@ -181,16 +186,22 @@ template <int TYPE, class SHAPE> struct strip_copies {
             if (!sums() && f::SUPER) {
                 vv_copy_async<4>(to.scale[i][r], beside + segment);
             } else if (!sums()) {
-                four(to.scale[i][r], beside, 4 * segment, width / 32);
+                four<EVEN>(to.scale[i][r], beside, 4 * segment, width / 32);
             } else {
-                four(reinterpret_cast<float *>(to.sum16[f::OFFSET ? i : 0] + (f::OFFSET ? r : 0)),
-                     beside, 4 * segment, width / 32);
+                four<EVEN>(
+                    reinterpret_cast<float *>(to.sum16[f::OFFSET ? i : 0] + (f::OFFSET ? r : 0)),
+                    beside, 4 * segment, width / 32);
             }
         }
     }
     VV_DEVICE void stage(unsigned tile, unsigned n, stage_type &to) const {
-        activations(n, to);
-        weights(memory.row[tile], n, to);
+        if (even) {
+            activations<true>(n, to);
+            weights<true>(memory.row[tile], n, to);
+        } else if constexpr (RAGGED) {
+            activations<false>(n, to);
+            weights<false>(memory.row[tile], n, to);
+        }
     }
 };
 
@@ -356,20 +367,12 @@ strip_segment(const typename strip_memory<TYPE, SHAPE>::stage &s, unsigned n, un
         return strip_columns<TYPE>(s.x[column] + 128 * part, sizeof s.x[0], s.scale[part][column],
                                    s.sum16[f::OFFSET ? part : 0] + (f::OFFSET ? column : 0));
     };
-    constexpr bool AHEAD = SHAPE::WM > 1; /* columns are asked for while others are multiplied */
-    strip_columns<TYPE> next;
-    if (AHEAD) {
-        next = columns(0);
-    }
     VV_UNROLL
     for (unsigned i = 0; i < SHAPE::NT; i++) {
         if (first_column + UNIT_COLUMNS * i >= count) {
             break;
         }
-        const strip_columns<TYPE> b = AHEAD ? next : columns(i);
-        if (AHEAD && i + 1 < SHAPE::NT) {
-            next = columns(i + 1);
-        }
+        const strip_columns<TYPE> b = columns(i);
         VV_UNROLL
         for (unsigned m = 0; m < SHAPE::WM; m++) {
             if constexpr (f::SUPER) {
