@@ -417,34 +417,82 @@ static __device__ __forceinline__ void store(const vv_product_job &job, const vv
     p.to[(size_t)to_row * p.to_row + output] = result;
 }
 
-/* All products of the block; `total(slot, r)` is one without its separate scale. */
+/* Whole products of output o and row r, with their separate scales; false: one isn't finite.
+ * `total(slot, r)` is one without its scale. By constant indices alone, so that y lies in
+ * registers. */
+template <typename TOTAL>
+static __device__ __forceinline__ bool products_of(const place &at, unsigned o, unsigned r,
+                                                   TOTAL total, float (&y)[VV_MATRICES_MAX]) {
+    const vv_product_part &p = *at.part;
+    bool good = true;
+    auto product = [&](unsigned m) {
+        const float *scale = p.scale[m > 0 && p.matrix_rows == 0];
+        float whole = total(slot_of(at, o, m), r);
+        whole = scale ? whole * scale[at.expert] : whole;
+        good = good && isfinite(whole);
+        return whole;
+    };
+    y[0] = product(0);
+    if (p.matrices > 1) {
+        VV_UNROLL
+        for (unsigned m = 1; m < VV_MATRICES_MAX; m++) {
+            y[m] = m < p.matrices ? product(m) : 0.0f;
+        }
+    }
+    return good;
+}
+
+/* All products of the block. */
 template <unsigned R, typename TOTAL>
 static __device__ __forceinline__ void finish(const vv_product_job &job, const place &at,
                                               const rows_in_hand<R> &rows, TOTAL total) {
     const vv_product_part &p = *at.part;
     for (unsigned i = threadIdx.x; i < at.outputs * rows.count; i += blockDim.x) {
         unsigned r = rows.count == 1 ? 0 : i / at.outputs, o = i - r * at.outputs;
-        unsigned output = at.first_output + o;
-        float y[VV_MATRICES_MAX]; /* by constant indices alone, so that it lies in registers */
-        bool good = true;
-        auto product = [&](unsigned m) {
-            const float *scale = p.scale[m > 0 && p.matrix_rows == 0];
-            float whole = total(slot_of(at, o, m), r);
-            whole = scale ? whole * scale[at.expert] : whole;
-            good = good && isfinite(whole);
-            return whole;
-        };
-        y[0] = product(0);
-        if (p.matrices > 1) {
-            VV_UNROLL
-            for (unsigned m = 1; m < VV_MATRICES_MAX; m++) {
-                y[m] = m < p.matrices ? product(m) : 0.0f;
-            }
-        }
-        if (good) {
-            store(job, p, output, rows.x(r), rows.to(r), y);
+        float y[VV_MATRICES_MAX];
+        if (products_of(at, o, r, total, y)) {
+            store(job, p, at.first_output + o, rows.x(r), rows.to(r), y);
         } else {
             vv_report({job.status, p.step}, VV_ERROR_NOT_FINITE);
+        }
+    }
+}
+
+/* The same of many means: what a thread's gates multiply is asked for by several at a time. */
+template <unsigned R, typename TOTAL>
+static __device__ __forceinline__ void finish_many_means(const vv_product_job &job, const place &at,
+                                                         const rows_in_hand<R> &rows, TOTAL total) {
+    constexpr unsigned some = 4;
+    const vv_product_part &p = *at.part;
+    unsigned all = at.outputs * rows.count;
+    VV_UNROLL_BY(1)
+    for (unsigned first = threadIdx.x; first < all; first += some * blockDim.x) {
+        float with[some][VV_MATRICES_MAX];
+        VV_UNROLL
+        for (unsigned k = 0; k < some; k++) {
+            unsigned i = first + k * blockDim.x, r = i / at.outputs, o = i - r * at.outputs;
+            VV_UNROLL
+            for (unsigned m = 0; m < VV_MATRICES_MAX; m++) {
+                with[k][m] = i < all ? gated(job, p, at.first_output + o, m, rows.x(r)) : 0.0f;
+            }
+        }
+        VV_UNROLL
+        for (unsigned k = 0; k < some; k++) {
+            unsigned i = first + k * blockDim.x, r = i / at.outputs, o = i - r * at.outputs;
+            float y[VV_MATRICES_MAX];
+            if (i >= all) {
+                break;
+            }
+            if (!products_of(at, o, r, total, y)) {
+                vv_report({job.status, p.step}, VV_ERROR_NOT_FINITE);
+                continue;
+            }
+            VV_UNROLL
+            for (unsigned m = 0; m < VV_MATRICES_MAX; m++) {
+                y[m] = vv_sigmoid(y[m]);
+            }
+            p.to[(size_t)rows.to(r) * p.to_row + at.first_output + o] =
+                gated_mean(y, with[k], p.matrices, (float)job.streams);
         }
     }
 }

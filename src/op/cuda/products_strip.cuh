@@ -403,8 +403,12 @@ strip_end(const vv_product_job &job, const place &now, const rows_in_hand<SHAPE:
         totals[(first_column + n_column) * stride + first_row + m_row] = product;
     });
     __syncthreads();
-    finish<SHAPE::TN>(job, now, rows,
-                      [&](unsigned slot, unsigned r) { return totals[r * stride + slot]; });
+    auto product = [&](unsigned slot, unsigned r) { return totals[r * stride + slot]; };
+    if (now.part->end == VV_END_GATED_MEAN) {
+        finish_many_means<SHAPE::TN>(job, now, rows, product);
+    } else {
+        finish<SHAPE::TN>(job, now, rows, product);
+    }
 }
 
 /* The block's products for the rows in hand, and their end. Stages follow each other across its
