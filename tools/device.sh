@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # device.sh [STEP...]: builds varve with its CUDA kernels, checks them and measures them on this
-# machine's GPU. Steps: build check memory sanitize equal steps bench gemm tables whole model; none:
+# machine's GPU. Steps: build check memory sanitize equal steps bench gemm tables whole model peer; none:
 # all of them. Results go to one folder. Set in the environment, where the default doesn't suit:
 #   BUILD     build folder with varve and libvarve_cuda.so   (build/cuda)
 #   RESULTS   where results go                               (build/device-results)
 #   FIXTURES  a folder with more models, qwen4exp/*.gguf     (none)
 #   JOBS      models compared at a time                      (4)
 #   MODEL     a file to measure as a model                   (none)
+#   PEER      llama_window built with CUDA, beside it        (none)
 #   STEPS     random steps of sessions                       (10000)
 #   LIMIT     seconds that one step may take                 (600)
 set -uo pipefail
@@ -130,13 +131,20 @@ do_model() {
         --depth 0,2048 --rounds 3
 }
 
+# In turn with llama.cpp on the same file: docs/bench.md.
+do_peer() {
+    python3 tools/peer/compare.py --varve "$varve" --peer "${PEER:?name llama_window}" -m "${MODEL:?name a file}" \
+        --threads 8 --rounds 3 --prompt 512,2048 --rows 1,2,3,4,8 --gen 64 \
+        --varve-options "--device cuda --kv f16" --keep "$results/peer.jsonl"
+}
+
 steps=("$@")
-((${#steps[@]})) || steps=(build check memory sanitize equal steps bench gemm tables whole ${MODEL:+model})
+((${#steps[@]})) || steps=(build check memory sanitize equal steps bench gemm tables whole ${MODEL:+model} ${PEER:+peer})
 for name in "${steps[@]}"; do
     [[ $(type -t "do_$name") == function ]] || { echo "device: no step is called $name" >&2; exit 2; }
     [[ $name == build ]] || [[ -s $results/facts.txt ]] || facts > "$results/facts.txt" 2>&1
     export -f "do_$name"
-    export varve build
+    export varve build results
     step "$name" bash -c "do_$name"
 done
 if ((${#failed[@]})); then
