@@ -164,7 +164,7 @@ __device__ void run_task(const chained &t, const place &at, vv_trouble trouble) 
         break;
     case VV_CHAIN_SUM:
         each_of_piece(t.sum.width, at.part, at.parts,
-                      [&](unsigned i) { sum_experts(t.sum, at.row, i); });
+                      [&](unsigned i) { sum_experts<1>(t.sum, at.row, i); });
         break;
     case VV_CHAIN_ATTEND:
         merge_head(t.attend, at.row, at.part, reinterpret_cast<float4 *>(shared));

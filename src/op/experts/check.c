@@ -514,5 +514,6 @@ void vv_experts_check(struct vv_check *check) {
             check_sum(check, widths[i], 1 + (size_t)(rows + (int32_t)i) % 10, rows);
         }
         check_sum(check, widths[i], 10, 33);
+        check_sum(check, widths[i], 9, 65);
     }
 }

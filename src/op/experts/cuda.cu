@@ -138,18 +138,24 @@ template <vv_product_way WAY> int launch_down(const void *args, const vv_launch 
 
 enum { SUM_THREADS = 64 };
 
+template <unsigned N>
 __global__ void __launch_bounds__(SUM_THREADS) add(struct vv_expert_sum a, size_t n) {
-    unsigned width = (unsigned)a.width, at = blockIdx.x * SUM_THREADS + threadIdx.x;
+    unsigned width = (unsigned)a.width / N, at = blockIdx.x * SUM_THREADS + threadIdx.x;
     vv_follow();
     if (at < n) {
-        sum_experts(a, at / width, at % width);
+        sum_experts<N>(a, at / width, at % width * N);
     }
 }
 
+/* Four values a thread where rows are many. */
 int launch_sum(const void *args, const vv_launch *on) {
     auto a = static_cast<const struct vv_expert_sum *>(args);
-    size_t n = vv_rows(a->rows) * a->width;
-    return vv_start_early(add, vv_blocks(n, SUM_THREADS), SUM_THREADS, 0, on->stream, *a, n);
+    constexpr size_t many = 64;
+    size_t rows = vv_rows(a->rows), n = rows * a->width;
+    bool fours = a->width % 4 == 0 && rows >= many;
+    n = fours ? n / 4 : n;
+    return vv_start_early(fours ? add<4> : add<1>, vv_blocks(n, SUM_THREADS), SUM_THREADS, 0,
+                          on->stream, *a, n);
 }
 
 /* Ways other than the rule's, each for the numbers of rows where it may be the best. */

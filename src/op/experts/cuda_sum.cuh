@@ -1,4 +1,4 @@
-/* A value by a thread; what it adds up is asked for together. */
+/* A value by a thread, or four; what it adds up is asked for together. */
 #pragma once
 #include "op/cuda/kernel.cuh"
 VV_C_BEGIN
@@ -9,27 +9,43 @@ namespace {
 
 enum { SUMMED_AT_ONCE = 8 };
 
+/* Values i .. i + N - 1 of a row, N = 1 or 4. */
+template <unsigned N>
 __device__ inline void sum_experts(const struct vv_expert_sum &a, unsigned row, unsigned i) {
+    struct alignas(4 * N) values {
+        float v[N];
+    };
     unsigned width = (unsigned)a.width, used = (unsigned)a.used;
     const float *weight = a.weight + (size_t)row * used;
     const float *y = a.y + (size_t)row * used * width + i;
     size_t at = (size_t)row * width + i;
-    float shared = a.shared[at], gate = a.shared_gate ? a.shared_gate[row] : 0.0f, sum = 0.0f;
+    values shared = *reinterpret_cast<const values *>(a.shared + at), sum = {};
+    float gate = a.shared_gate ? a.shared_gate[row] : 0.0f;
     VV_UNROLL_BY(1)
     for (unsigned first = 0; first < used; first += SUMMED_AT_ONCE) {
-        float by[SUMMED_AT_ONCE], value[SUMMED_AT_ONCE];
+        float by[SUMMED_AT_ONCE];
+        values some[SUMMED_AT_ONCE];
         VV_UNROLL
         for (unsigned j = 0; j < SUMMED_AT_ONCE; j++) {
             bool here = first + j < used;
-            by[j] = here && a.weight ? weight[first + j] : 1.0f;
-            value[j] = here ? y[(size_t)(first + j) * width] : 0.0f;
+            unsigned e = here ? first + j : first;
+            by[j] = here && a.weight ? weight[e] : 1.0f;
+            some[j] = *reinterpret_cast<const values *>(y + (size_t)e * width);
         }
         VV_UNROLL
         for (unsigned j = 0; j < SUMMED_AT_ONCE; j++) {
-            sum = first + j < used ? fmaf(by[j], value[j], sum) : sum;
+            VV_UNROLL
+            for (unsigned k = 0; k < N; k++) {
+                sum.v[k] = first + j < used ? fmaf(by[j], some[j].v[k], sum.v[k]) : sum.v[k];
+            }
         }
     }
-    a.o[at] = fmaf(a.shared_gate ? vv_sigmoid(gate) : 1.0f, shared, sum);
+    float by = a.shared_gate ? vv_sigmoid(gate) : 1.0f;
+    VV_UNROLL
+    for (unsigned k = 0; k < N; k++) {
+        sum.v[k] = fmaf(by, shared.v[k], sum.v[k]);
+    }
+    *reinterpret_cast<values *>(a.o + at) = sum;
 }
 
 } // namespace
