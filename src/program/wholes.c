@@ -33,7 +33,7 @@ void vv_find_whole(const struct vv_program *program, size_t first, const struct 
     const struct vv_whole_way *way = s[first].variant->whole;
     size_t phase = s[first].phase, last = phase + PHASES_AHEAD;
     last = last < program->phase_count ? last : program->phase_count - 1;
-    whole->count = 0;
+    *whole = (struct vv_whole){.count = 0};
     append(&s[first], first, whole);
     for (size_t i = first + 1; way && i < program->phases[last].end; i++) {
         if (whole->count == VV_WHOLE_STEPS) {

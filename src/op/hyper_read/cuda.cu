@@ -9,6 +9,7 @@ VV_C_BEGIN
 #include "quant/split.h"
 VV_C_END
 #include "op/cuda/products.h"
+#include "op/hyper_read/cuda_whole.h"
 #include "op/quantize_rows/cuda_segment.cuh"
 
 namespace {
@@ -99,13 +100,10 @@ int launch_norm_planes(const vv_whole *whole, const vv_launch *on) {
                           vv_trouble_of(on));
 }
 
-bool fits_whole(const vv_whole *whole) {
+bool fits_norm(const vv_whole *whole) {
     return whole->count == 2 && planes_behind(whole);
 }
-int launch_whole(const vv_whole *whole, const vv_launch *on) {
-    return launch_norm_planes(whole, on);
-}
-const vv_whole_way whole_way = {fits_whole, launch_whole};
+const vv_whole_way norm_way = {fits_norm, launch_norm_planes};
 
 /* ---- down ---- */
 
@@ -164,9 +162,53 @@ template <vv_product_way WAY> int launch_up(const void *args, const vv_launch *o
     return vv_cuda_products(&job, on);
 }
 
+/* ---- down, up and their planes ---- */
+
+template <typename ARGS> const ARGS *step_of(const vv_whole *whole, size_t step) {
+    return static_cast<const ARGS *>(whole->step[step].args);
+}
+
+/* In the order of vv_hyper_step. */
+bool fits_whole(const vv_whole *whole) {
+    auto down = step_of<struct vv_hyper_down>(whole, VV_HYPER_DOWN);
+    auto up = step_of<struct vv_hyper_up>(whole, VV_HYPER_UP);
+    size_t last = whole->count - 1, rows = vv_rows(down->rows);
+    switch (last) {
+    case VV_HYPER_A:
+        return rows == 1 && vv_planes_of(whole, VV_HYPER_A, down->a, down->down->rows, rows);
+    case VV_HYPER_UP:
+        return whole->variant[last]->launch == launch_up<VV_BY_RULE> && up->a.x == down->a &&
+               vv_rows(up->rows) == rows && up->h == down->h.x;
+    case VV_HYPER_U: {
+        const vv_planes *u = vv_planes_of(whole, VV_HYPER_U, up->u, up->width, rows);
+        return u && !u->coarse_q;
+    }
+    default:
+        return false;
+    }
+}
+
+int launch_whole(const vv_whole *whole, const vv_launch *on) {
+    if (whole->count <= VV_HYPER_UP) {
+        return VV_ERROR_UNSUPPORTED;
+    }
+    vv_hyper_whole of = {};
+    of.down = step_of<struct vv_hyper_down>(whole, VV_HYPER_DOWN);
+    of.up = step_of<struct vv_hyper_up>(whole, VV_HYPER_UP);
+    of.a = &step_of<struct vv_quantize_rows>(whole, VV_HYPER_A)->planes;
+    if (whole->count > VV_HYPER_U) {
+        of.u = &step_of<struct vv_quantize_rows>(whole, VV_HYPER_U)->planes;
+    }
+    for (size_t i = 0; i < whole->count; i++) {
+        of.step[i] = whole->step[i].step;
+    }
+    return vv_cuda_hyper_whole(&of, on);
+}
+const vv_whole_way whole_way = {fits_whole, launch_whole};
+
 const vv_variant norm_variants[] = {
     {"hyper_norm/cuda", VV_CUDA_ANY, true, nullptr, nullptr, nullptr, launch_norm, nullptr, nullptr,
-     &whole_way},
+     &norm_way},
     {},
 };
 #define VV_WAY(part, name, way)                                                                    \
@@ -181,7 +223,7 @@ const vv_variant norm_variants[] = {
 const vv_variant down_variants[] = {
     VV_WAYS(down),
     {"hyper_down/cuda", VV_CUDA_ANY, true, nullptr, &vv_layout_split, nullptr,
-     launch_down<VV_BY_RULE>, nullptr},
+     launch_down<VV_BY_RULE>, nullptr, nullptr, &whole_way},
     {},
 };
 const vv_variant up_variants[] = {
