@@ -60,8 +60,8 @@ static constexpr size_t saved_words = 20, return_word = 11;
 
 namespace vv_emulated {
 
-/* Frames of sanitised and unoptimised code are many times as large. */
-#if defined(VV_ASAN) || !defined(__OPTIMIZE__)
+/* Frames of kernels that are sanitised or not optimised are many times as large. */
+#if defined(VV_ASAN) || defined(VV_LARGE_FRAMES)
 static constexpr size_t stack_bytes = 1 << 20;
 #else
 static constexpr size_t stack_bytes = 64 << 10;
