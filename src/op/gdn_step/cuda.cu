@@ -65,26 +65,37 @@ prepared prepared_at(const struct vv_gdn_step &a, void *at) {
     return p;
 }
 
-template <int C, int SEGMENTS> int launch_many(const task &t, const vv_launch *on) {
+template <int TOGETHER, int HEADS, int COLUMNS, int SEGMENTS>
+int launch_many(const task &t, const vv_launch *on) {
     const struct vv_gdn_step &a = t.a;
-    const size_t block = SCAN_WARPS * GROUPS * C;
-    size_t rows = (size_t)t.rows;
+    size_t rows = (size_t)t.rows, pieces;
     prepared p = prepared_at(a, on->scratch);
-    size_t pieces = (a.value_heads * p.columns + PREPARED_VALUES - 1) / PREPARED_VALUES;
+    pieces = vv_blocks(a.value_heads * p.columns, PREPARED_VALUES);
     dim3 prepare(vv_blocks(rows, PREPARED_ROWS), (unsigned)(a.key_heads + pieces + 1));
-    dim3 scanned((unsigned)(a.value_heads * ((a.value_dim + block - 1) / block)),
+    dim3 scanned((unsigned)a.value_heads / HEADS * vv_blocks(a.value_dim, scan_columns<COLUMNS>),
                  (unsigned)t.sequences);
     int code = vv_start_early((prepare_rows<SEGMENTS>), prepare, 32 * PREPARED_ROWS,
                               PREPARED_ROWS * a.kernel * sizeof(void *), on->stream, t, p);
     if (code == VV_OK) {
-        code = vv_start_early((scan<C, SEGMENTS>), scanned, 32 * SCAN_WARPS,
-                              SCAN_STAGES * sizeof(scan_stage<C, SEGMENTS>), on->stream, t, p);
+        size_t stages = SCAN_STAGES * SCAN_ROWS * sizeof(scan_row<HEADS, COLUMNS, SEGMENTS>);
+        code = vv_start_early((scan<TOGETHER, HEADS, COLUMNS, SEGMENTS>), scanned, 32 * SCAN_WARPS,
+                              stages, on->stream, t, p);
     }
     if (code == VV_OK && a.mode != VV_GDN_COMMIT) {
         code = vv_start_early(norm_and_gate, vv_blocks(rows * a.value_heads, FINISHED_HALVES),
                               FINISHED_HALVES * VV_LANES, 0, on->stream, t);
     }
     return code;
+}
+
+int launch_many_rows(const task &t, const vv_launch *on) {
+    size_t shared = t.a.value_heads / t.a.key_heads;
+    if (t.a.key_dim > VV_SEGMENT) {
+        return launch_many<1, 1, 2, 2>(t, on);
+    }
+    return shared % 3 == 0   ? launch_many<4, 3, 1, 1>(t, on)
+           : shared % 2 == 0 ? launch_many<4, 2, 1, 1>(t, on)
+                             : launch_many<4, 1, 2, 1>(t, on);
 }
 
 bool supported(const struct vv_gdn_step &a) {
@@ -114,7 +125,7 @@ int launch(const void *args, const vv_launch *on) {
     if (few(a)) {
         return launch_few(t, few_planes{}, on);
     }
-    return a.key_dim <= VV_SEGMENT ? launch_many<2, 1>(t, on) : launch_many<2, 2>(t, on);
+    return launch_many_rows(t, on);
 }
 
 /* The planes, too. */
@@ -135,13 +146,19 @@ int launch_planes(const vv_whole *whole, const vv_launch *on) {
 }
 const vv_whole_way whole_way = {fits_planes, launch_planes};
 
-/* The scan alone, whatever the rows, with more columns a thread: fewer copies of q̂ and k̂. */
+/* The scan alone, whatever the rows. */
+bool fits_shared(const void *args) {
+    const auto &a = *static_cast<const struct vv_gdn_step *>(args);
+    return a.key_dim <= VV_SEGMENT && a.value_heads / a.key_heads % 3 == 0;
+}
 bool fits_wide(const void *args) {
     return static_cast<const struct vv_gdn_step *>(args)->key_dim <= VV_SEGMENT;
 }
-int launch_wide(const void *args, const vv_launch *on) {
+template <int TOGETHER, int HEADS, int COLUMNS>
+int launch_scan(const void *args, const vv_launch *on) {
     const auto &a = *static_cast<const struct vv_gdn_step *>(args);
-    return supported(a) ? launch_many<4, 1>(task_of(a, on), on) : VV_ERROR_UNSUPPORTED;
+    return supported(a) ? launch_many<TOGETHER, HEADS, COLUMNS, 1>(task_of(a, on), on)
+                        : VV_ERROR_UNSUPPORTED;
 }
 
 size_t scratch(const void *args, const vv_launch *) {
@@ -150,7 +167,18 @@ size_t scratch(const void *args, const vv_launch *) {
 }
 
 const vv_variant variants[] = {
-    {"gdn_step/cuda_wide", VV_CUDA_ANY, true, fits_wide, nullptr, nullptr, launch_wide, scratch},
+    {"gdn_step/cuda_3_1_by_4", VV_CUDA_ANY, true, fits_shared, nullptr, nullptr,
+     launch_scan<4, 3, 1>, scratch},
+    {"gdn_step/cuda_3_1_by_2", VV_CUDA_ANY, true, fits_shared, nullptr, nullptr,
+     launch_scan<2, 3, 1>, scratch},
+    {"gdn_step/cuda_3_2_by_2", VV_CUDA_ANY, true, fits_shared, nullptr, nullptr,
+     launch_scan<2, 3, 2>, scratch},
+    {"gdn_step/cuda_1_1_by_4", VV_CUDA_ANY, true, fits_wide, nullptr, nullptr, launch_scan<4, 1, 1>,
+     scratch},
+    {"gdn_step/cuda_1_2_by_4", VV_CUDA_ANY, true, fits_wide, nullptr, nullptr, launch_scan<4, 1, 2>,
+     scratch},
+    {"gdn_step/cuda_1_4_by_2", VV_CUDA_ANY, true, fits_wide, nullptr, nullptr, launch_scan<2, 1, 4>,
+     scratch},
     {"gdn_step/cuda", VV_CUDA_ANY, true, nullptr, nullptr, nullptr, launch, scratch, nullptr,
      &whole_way},
     {},

@@ -225,7 +225,7 @@ template <int C, int ROWS> __device__ void take_few_rows(const task &t, const fe
     columns<C, 1> x;
     few_channels<ROWS> c;
     b.end = b.first + COLUMNS < b.end ? b.first + COLUMNS : b.end;
-    load_state(x, rows > 0 && b.s.first > 0 ? state : nullptr, t.a.key_dim, t.a.value_dim, column,
+    load_state(x.s, rows > 0 && b.s.first > 0 ? state : nullptr, t.a.key_dim, t.a.value_dim, column,
                t.together, g);
     find_channels(t, b, &c);
     if (threadIdx.x < t.a.value_dim && t.a.mode != VV_GDN_COMMIT) {
@@ -246,7 +246,7 @@ template <int C, int ROWS> __device__ void take_few_rows(const task &t, const fe
         __syncthreads();
         walk_rows<C, PARTS, ROWS>(n, x, column, g, m);
         if (at + n == rows && t.a.mode != VV_GDN_VERIFY) {
-            store_state(x, state, t.a.key_dim, t.a.value_dim, column, t.together, g);
+            store_state(x.s, state, t.a.key_dim, t.a.value_dim, column, t.together, g);
         }
         vv_sync_parts<PARTS>(); /* the other part's y is here, or, of a commit, still has a place */
         if (t.a.mode != VV_GDN_COMMIT) {

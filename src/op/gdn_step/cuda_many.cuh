@@ -1,30 +1,17 @@
 /*
  * Many rows, in three kernels: q̂, k̂, v and gates of all rows into scratch memory; the scan, whose
- * blocks take some value columns through all rows of a sequence, S in registers; norm and gate.
- * Rows stand in the order of sequence_row in between.
+ * blocks take some value columns through all rows of a sequence, S in registers (cuda_scan.cuh);
+ * norm and gate. Rows stand in the order of sequence_row in between.
  */
 #pragma once
-#include "op/gdn_step/cuda_input.cuh"
-#include "op/gdn_step/cuda_rule.cuh"
+#include "op/gdn_step/cuda_scan.cuh"
 
 namespace {
 
 enum {
     PREPARED_ROWS = 8,     /* a block's, one a warp */
     PREPARED_VALUES = 128, /* value columns that a warp convolves */
-    SCAN_WARPS = 4,
-    SCAN_ROWS = 8,          /* that are copied to shared memory at a time … */
-    SCAN_STAGES = 3,        /* … into one of these */
-    SCAN_COLUMNS_MOST = 64, /* of a block */
     FINISHED_HALVES = 16,
-};
-
-/* Scratch memory. Columns of v are padded so that every block of the scan has its own. */
-struct prepared {
-    float *q, *k;  /* [rows][key_heads][dim] staged; dim: whole segments */
-    float *v;      /* [rows][value_heads][columns] */
-    float2 *gates; /* [value_heads][rows] */
-    size_t dim, columns;
 };
 
 __device__ int32_t sequence_of(const task &t, int32_t n) {
@@ -119,102 +106,6 @@ __global__ void __launch_bounds__(32 * PREPARED_ROWS) prepare_rows(task t, prepa
                 gates_from(raw_gates(t, s, n - s.begin, t.sequence_row[n], head), t.a.a[head],
                            t.a.dt_bias[head]);
         }
-    }
-}
-
-/* A few rows as the scan meets them. */
-template <int C, int SEGMENTS> struct scan_stage {
-    float q[SCAN_ROWS][SEGMENTS * VV_SEGMENT], k[SCAN_ROWS][SEGMENTS * VV_SEGMENT];
-    float v[SCAN_ROWS][SCAN_WARPS * GROUPS * C];
-    float2 gates[SCAN_ROWS];
-    int32_t row[SCAN_ROWS];
-};
-
-/* Begins to copy rows n … of a sequence that ends at `end`. */
-template <int C, int SEGMENTS>
-__device__ void copy_rows(const task &t, const prepared &p, int32_t n, int32_t end, size_t head,
-                          size_t tile, scan_stage<C, SEGMENTS> *to) {
-    const int keys = SEGMENTS * VV_SEGMENT / 4, values = SCAN_WARPS * GROUPS * C / 4;
-    int32_t rows = end - n < SCAN_ROWS ? end - n : SCAN_ROWS;
-    size_t key_head = head % t.a.key_heads, thread = threadIdx.x;
-    for (int i = (int)thread; i < rows * keys; i += 32 * SCAN_WARPS) {
-        int r = i / keys, at = i % keys * 4;
-        size_t from = ((size_t)(n + r) * t.a.key_heads + key_head) * p.dim + (size_t)at;
-        vv_copy_async<16>(&to->q[r][at], p.q + from);
-        vv_copy_async<16>(&to->k[r][at], p.k + from);
-    }
-    for (int i = (int)thread; i < rows * values; i += 32 * SCAN_WARPS) {
-        int r = i / values, at = i % values * 4;
-        size_t from = ((size_t)(n + r) * t.a.value_heads + head) * p.columns;
-        vv_copy_async<16>(&to->v[r][at], p.v + from + tile * (size_t)values * 4 + (size_t)at);
-    }
-    if ((int32_t)thread < rows) {
-        size_t at = (size_t)n + thread;
-        vv_copy_async<8>(&to->gates[thread], p.gates + head * (size_t)t.rows + at);
-        vv_copy_async<4>(&to->row[thread], t.sequence_row + at);
-    }
-    vv_copy_commit();
-}
-
-/* The rows of a stage; the row after them, if there is one, is the first of `then`. */
-template <int C, int SEGMENTS>
-__device__ void scan_rows(const task &t, columns<C, SEGMENTS> &x,
-                          const scan_stage<C, SEGMENTS> &now, const scan_stage<C, SEGMENTS> &then,
-                          int32_t left, size_t head, size_t tile) {
-    unsigned g = threadIdx.x % SHARERS;
-    size_t column = threadIdx.x / SHARERS * C, scattered = column + scattered_column<C>(g);
-    size_t mine = tile * SCAN_WARPS * GROUPS * C + scattered;
-    bool writes = t.a.mode != VV_GDN_COMMIT && scattered_writer<C>(g) && mine < t.a.value_dim;
-    int32_t rows = left < SCAN_ROWS ? left : SCAN_ROWS;
-    for (int32_t r = 0; r < rows; r++) {
-        const scan_stage<C, SEGMENTS> &stage = r + 1 < SCAN_ROWS ? now : then;
-        int32_t next = (r + 1) % SCAN_ROWS;
-        float decay = r + 1 < left ? stage.gates[next].x : 1.0f, delta[C];
-        for (int c = 0; c < C; c++) {
-            delta[c] = now.gates[r].y * (now.v[r][column + (size_t)c] - x.r[c]);
-        }
-        /* After the last row what lies there does no harm: nobody asks for r. */
-        float y = step_row<true>(x, delta, now.q[r], stage.k[next], decay, g);
-        if (writes) {
-            t.a.y[((size_t)now.row[r] * t.a.value_heads + head) * t.a.value_dim + mine] = y;
-        }
-    }
-}
-
-/* Blocks: columns of a head; heads; in the grid's second dimension sequences. */
-template <int C, int SEGMENTS>
-__global__ void __launch_bounds__(32 * SCAN_WARPS) scan(task t, prepared p) {
-    vv_follow();
-    const size_t block = SCAN_WARPS * GROUPS * C;
-    auto *stage = vv_dynamic_shared<scan_stage<C, SEGMENTS>>();
-    size_t tiles = (t.a.value_dim + block - 1) / block;
-    size_t head = blockIdx.x / tiles, tile = blockIdx.x % tiles;
-    stretch s = stretch_of(t, (int32_t)blockIdx.y);
-    if (s.begin >= s.end) {
-        return;
-    }
-    for (int i = 0; i < 2; i++) {
-        copy_rows(t, p, s.begin + i * SCAN_ROWS, s.end, head, tile, stage + i);
-    }
-    unsigned g = threadIdx.x % SHARERS;
-    size_t column = tile * block + threadIdx.x / SHARERS * C;
-    float *state = matrix_of(t, s.slot, head);
-    columns<C, SEGMENTS> x;
-    load_state(x, s.first == 0 ? nullptr : state, t.a.key_dim, t.a.value_dim, column, t.together,
-               g);
-    for (int32_t n = s.begin, i = 0; n < s.end; n += SCAN_ROWS, i++) {
-        vv_copy_wait<0>();
-        __syncthreads(); /* these rows and the next ones are here; those before are done with */
-        copy_rows(t, p, n + 2 * SCAN_ROWS, s.end, head, tile, stage + (i + 2) % SCAN_STAGES);
-        if (i == 0) {
-            begin_rows(x, stage[0].gates[0].x, stage[0].k[0], g);
-        }
-        scan_rows(t, x, stage[i % SCAN_STAGES], stage[(i + 1) % SCAN_STAGES], s.end - n, head,
-                  tile);
-    }
-    vv_copy_wait<0>();
-    if (t.a.mode != VV_GDN_VERIFY) {
-        store_state(x, state, t.a.key_dim, t.a.value_dim, column, t.together, g);
     }
 }
 

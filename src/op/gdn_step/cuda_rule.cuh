@@ -161,7 +161,8 @@ __device__ float step_row(columns<C, SEGMENTS> &x, const float (&delta)[C], cons
 }
 
 /* C columns of a row of S at once. */
-template <int C> using together_type = typename std::conditional<C == 4, float4, float2>::type;
+template <int C>
+using together_type = std::conditional_t<C == 4, float4, std::conditional_t<C == 2, float2, float>>;
 
 template <int C> __device__ void load_together(float (&one)[C], const float *at, bool here) {
     together_type<C> all = {};
@@ -180,10 +181,9 @@ template <int C> __device__ void store_together(const float (&one)[C], float *at
  * What a thread has of S [key_dim][value_dim] from column `column` on; `from` NULL: zeros. Columns
  * are read as many at once as `together` says.
  */
-template <int C, int SEGMENTS>
-__device__ void load_state(columns<C, SEGMENTS> &x, const float *from, size_t key_dim,
+template <int C, int ELEMENTS>
+__device__ void load_state(float (&s)[C][ELEMENTS], const float *from, size_t key_dim,
                            size_t value_dim, size_t column, unsigned together, unsigned g) {
-    constexpr int ELEMENTS = SEGMENTS * SEGMENT_KEYS;
     unsigned row = (unsigned)value_dim; /* floats; a matrix has few enough for 32 bits */
     const float *at = from + column;
     auto here = [&](int e) { return from && key_of(g, e) < key_dim; };
@@ -193,7 +193,7 @@ __device__ void load_state(columns<C, SEGMENTS> &x, const float *from, size_t ke
             float one[C];
             load_together<C>(one, at + key_of(g, e) * row, here(e) && column < value_dim);
             for (int c = 0; c < C; c++) {
-                x.s[c][e] = one[c];
+                s[c][e] = one[c];
             }
         }
         return;
@@ -202,15 +202,14 @@ __device__ void load_state(columns<C, SEGMENTS> &x, const float *from, size_t ke
     for (int e = 0; e < ELEMENTS; e++) {
         for (int c = 0; c < C; c++) {
             bool inside = here(e) && column + (size_t)c < value_dim;
-            x.s[c][e] = inside ? at[key_of(g, e) * row + (size_t)c] : 0.0f;
+            s[c][e] = inside ? at[key_of(g, e) * row + (size_t)c] : 0.0f;
         }
     }
 }
 
-template <int C, int SEGMENTS>
-__device__ void store_state(const columns<C, SEGMENTS> &x, float *to, size_t key_dim,
+template <int C, int ELEMENTS>
+__device__ void store_state(const float (&s)[C][ELEMENTS], float *to, size_t key_dim,
                             size_t value_dim, size_t column, unsigned together, unsigned g) {
-    constexpr int ELEMENTS = SEGMENTS * SEGMENT_KEYS;
     unsigned row = (unsigned)value_dim; /* floats; a matrix has few enough for 32 bits */
     float *at = to + column;
     if (together >= C) {
@@ -218,7 +217,7 @@ __device__ void store_state(const columns<C, SEGMENTS> &x, float *to, size_t key
         for (int e = 0; e < ELEMENTS; e++) {
             float one[C];
             for (int c = 0; c < C; c++) {
-                one[c] = x.s[c][e];
+                one[c] = s[c][e];
             }
             if (key_of(g, e) < key_dim && column < value_dim) {
                 store_together<C>(one, at + key_of(g, e) * row);
@@ -230,7 +229,7 @@ __device__ void store_state(const columns<C, SEGMENTS> &x, float *to, size_t key
     for (int e = 0; e < ELEMENTS; e++) {
         for (int c = 0; c < C; c++) {
             if (key_of(g, e) < key_dim && column + (size_t)c < value_dim) {
-                at[key_of(g, e) * row + (size_t)c] = x.s[c][e];
+                at[key_of(g, e) * row + (size_t)c] = s[c][e];
             }
         }
     }
