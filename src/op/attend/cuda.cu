@@ -32,6 +32,13 @@ tile_shape shape_of(const struct vv_attend &a) {
     return s;
 }
 
+/* Whether blocks have twice SHARED_HEADS heads, most of which there are. */
+bool shares(const struct vv_attend &a) {
+    size_t blocks = a.kv_heads * vv_blocks(a.heads / a.kv_heads, 2 * SHARED_HEADS);
+    return tiled(a) && a.width == TILE_WIDTH && a.k.type == VV_TYPE_F16 &&
+           a.v.type == VV_TYPE_F16 && blocks * 2 * SHARED_HEADS * 3 <= 4 * a.heads;
+}
+
 /* Chunks that any row of such windows may have. */
 size_t chunks_of(const struct vv_attend &a, const vv_launch *on) {
     size_t most = (size_t)on->depth;
@@ -62,6 +69,17 @@ bool split(const struct vv_attend &a, const vv_launch *on) {
 task task_of(const struct vv_attend &a, const vv_launch *on) {
     return {a, vv_on_device_as(on, a.window->position), vv_on_device_as(on, a.window->slot),
             vv_trouble_of(on)};
+}
+
+int launch_shared(const struct vv_attend &a, const vv_launch *on) {
+    tile_shape s = {};
+    s.value = CHUNK * by_shared_queries<SHARED_HEADS>::KEY_ROW;
+    s.query = s.value + CHUNK * by_shared_queries<SHARED_HEADS>::VALUE_ROW;
+    s.bytes = s.query + (uint32_t)(2 * SHARED_HEADS * a.width * sizeof(float));
+    dim3 blocks((unsigned)(a.kv_heads * vv_blocks(a.heads / a.kv_heads, 2 * SHARED_HEADS)),
+                (unsigned)vv_rows(a.rows));
+    return vv_start_early(all_chunks_shared, blocks, TILE_THREADS, s.bytes, on->stream,
+                          task_of(a, on), s);
 }
 
 template <int HEADS> int launch_whole(const struct vv_attend &a, const vv_launch *on) {
@@ -100,9 +118,16 @@ int launch(const void *args, const vv_launch *on) {
                               on->stream, task_of(a, on));
     }
     if (!split(a, on)) {
-        return launch_rows(args, on);
+        return shares(a) ? launch_shared(a, on) : launch_rows(args, on);
     }
     return heads_of(a) == 3 ? launch_split<3>(a, on) : launch_split<2>(a, on);
+}
+
+bool fits_shared(const void *args) {
+    return shares(*static_cast<const struct vv_attend *>(args));
+}
+int launch_shared_rows(const void *args, const vv_launch *on) {
+    return launch_shared(*static_cast<const struct vv_attend *>(args), on);
 }
 
 bool fits_tiles(const void *args) {
@@ -115,6 +140,8 @@ size_t scratch(const void *args, const vv_launch *on) {
 }
 
 const vv_variant variants[] = {
+    {"attend/cuda_shared", VV_CUDA_ANY, true, fits_shared, nullptr, nullptr, launch_shared_rows,
+     nullptr},
     {"attend/cuda_rows", VV_CUDA_ANY, true, fits_tiles, nullptr, nullptr, launch_rows, nullptr},
     {"attend/cuda", VV_CUDA_ANY, true, nullptr, nullptr, nullptr, launch, scratch},
     {},

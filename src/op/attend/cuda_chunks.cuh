@@ -3,7 +3,7 @@
  * in order. Many rows: a block takes all chunks of its row and heads, and keeps o in registers.
  */
 #pragma once
-#include "op/attend/cuda_tile.cuh"
+#include "op/attend/cuda_shared.cuh"
 
 namespace {
 
@@ -52,19 +52,35 @@ __device__ void each_output(const task &t, const tile &b, const float (&o)[HEADS
     }
 }
 
+/* The softmax of a chunk for all of the block's heads, a half warp each: (head, m_c and l_c, number
+ * of the head among those of the half warp) go to `then`. */
+template <int HEADS, typename Then>
+__device__ void tile_softmax(const task &t, const tile &b, tile_small<HEADS> *m, Then then) {
+    VV_UNROLL
+    for (unsigned i = 0; i < softmax_rounds<HEADS>; i++) {
+        unsigned head = i * TILE_HALVES + threadIdx.x / VV_LANES;
+        bool here = head < b.heads;
+        if (head / 2 * 2 < 2 * HEADS) { /* whole warps */
+            then(head, chunk_softmax(t.trouble, m->p[here ? head : 0], here), i);
+        }
+    }
+}
+
 /*
- * Chunks first … end - 1, of which the first one's entries are known. ALL: merged and finished,
- * else one that is left in `to`. While the values of a chunk are taken the next keys are on their
- * way; where keys and values share their place, the values of this one while its softmax is taken.
+ * Chunks first … end - 1, of which the first one's entries are known; `way` is how
+ * it is done. ALL: merged and finished, else one that is left in `to`. While the values of a
+ * chunk are taken the next keys are on their way; where keys and values share their place, the
+ * values of this one while its softmax is taken.
  */
-template <int HEADS, bool ALL>
+template <int HEADS, bool ALL, typename Way>
 __device__ void take_chunks(const task &t, const tile_shape &shape, const tile &b, uint32_t first,
-                            uint32_t end, const partials &to, tile_small<HEADS> *m) {
+                            uint32_t end, const partials &to, tile_small<HEADS> *m, Way &way) {
     const bool apart = shape.value > 0;
-    unsigned half = threadIdx.x / VV_LANES;
-    queries<HEADS> q;
     float o[HEADS][4] = {};
-    merged s = {-INFINITY, 0.0f, 0.0f, 0.0f};
+    merged s[softmax_rounds<HEADS>];
+    for (merged &one : s) {
+        one = {-INFINITY, 0.0f, 0.0f, 0.0f};
+    }
     auto count_of = [&](uint32_t chunk) {
         uint32_t left = chunk < end ? b.k.count - chunk * CHUNK : 0;
         return left < CHUNK ? left : (uint32_t)CHUNK;
@@ -74,11 +90,9 @@ __device__ void take_chunks(const task &t, const tile_shape &shape, const tile &
             m->entry[chunk % 2][threadIdx.x] = entry_of(t, b.k, b.row, chunk * CHUNK + threadIdx.x);
         }
     };
-    auto copy_keys = [&](uint32_t c) {
-        copy_chunk(t.a.k, t, b, m->entry[c % 2], count_of(c), b.key, shape.key_row);
-    };
+    auto copy_keys = [&](uint32_t c) { way.copy_keys(t, b, shape, m->entry[c % 2], count_of(c)); };
     auto copy_values = [&](uint32_t c) {
-        copy_chunk(t.a.v, t, b, m->entry[c % 2], count_of(c), b.value, shape.value_row);
+        way.copy_values(t, b, shape, m->entry[c % 2], count_of(c));
     };
     __syncthreads();
     copy_keys(first);
@@ -87,13 +101,13 @@ __device__ void take_chunks(const task &t, const tile_shape &shape, const tile &
         copy_values(first);
     }
     vv_copy_commit();
-    load_queries(t, b, q);
+    way.begin(t, b);
     for (uint32_t c = first; c < end; c++) {
         uint32_t count = count_of(c);
         vv_copy_wait<1>();
         find(c + 1);
         __syncthreads();
-        tile_scores<HEADS>(t, b, shape, q, count, m);
+        way.score(t, b, shape, count, m);
         __syncthreads();
         if (apart) {
             copy_keys(c + 1);
@@ -101,17 +115,19 @@ __device__ void take_chunks(const task &t, const tile_shape &shape, const tile &
             copy_values(c);
         }
         vv_copy_commit();
-        float2 softmax = chunk_softmax(t.trouble, m->p[half < b.heads ? half : 0], half < b.heads);
-        if (ALL) {
-            merge(&s, softmax.x, softmax.y);
-            if (threadIdx.x % VV_LANES == 0 && half < b.heads) {
-                m->a[half] = s.a;
-                m->b[half] = s.b;
-                m->l[half] = s.l;
+        tile_softmax<HEADS>(t, b, m, [&](unsigned head, float2 softmax, unsigned i) {
+            bool tells = threadIdx.x % VV_LANES == 0 && head < b.heads;
+            if (ALL) {
+                merge(&s[i], softmax.x, softmax.y);
+                if (tells) {
+                    m->a[head] = s[i].a;
+                    m->b[head] = s[i].b;
+                    m->l[head] = s[i].l;
+                }
+            } else if (tells) {
+                to.softmax[(b.row * t.a.heads + b.head + head) * to.chunks + c] = softmax;
             }
-        } else if (threadIdx.x % VV_LANES == 0 && half < b.heads) {
-            to.softmax[(b.row * t.a.heads + b.head + half) * to.chunks + c] = softmax;
-        }
+        });
         if (apart) {
             vv_copy_wait<1>();
         } else {
@@ -119,7 +135,7 @@ __device__ void take_chunks(const task &t, const tile_shape &shape, const tile &
         }
         __syncthreads();
         float o_c[HEADS][4];
-        tile_values<HEADS>(t, b, shape, count, m, o_c);
+        way.values(t, b, shape, count, m, o_c);
         if (ALL) {
             merge_tile<HEADS>(m, o_c, o);
             __syncthreads();
@@ -171,27 +187,43 @@ __global__ void __launch_bounds__(TILE_THREADS) one_chunk(task t, tile_shape sha
     if (threadIdx.x < CHUNK && mine < b.k.count) {
         m.entry[blockIdx.x % 2][threadIdx.x] = entry_from(t, b.k, mine, block);
     }
-    take_chunks<HEADS, false>(t, shape, b, blockIdx.x, blockIdx.x + 1, to, &m);
+    by_own_queries<HEADS> q;
+    take_chunks<HEADS, false>(t, shape, b, blockIdx.x, blockIdx.x + 1, to, &m, q);
 }
 
-/* Blocks: heads; rows. */
-template <int HEADS>
-__global__ void __launch_bounds__(TILE_THREADS) all_chunks(task t, tile_shape shape) {
-    vv_follow();
+/* All chunks of a row. */
+template <int HEADS, typename Way>
+__device__ void take_row(const task &t, const tile_shape &shape, size_t row, Way &way) {
     __shared__ tile_small<HEADS> m;
-    keys k = keys_of(t, blockIdx.y);
-    tile b = tile_of<HEADS>(t, shape, blockIdx.y, blockIdx.x, k, vv_dynamic_shared<uint8_t>());
+    keys k = keys_of(t, row);
+    tile b = tile_of<HEADS>(t, shape, row, blockIdx.x, k, vv_dynamic_shared<uint8_t>());
     if (!keys_valid(t, k)) {
         return;
     }
     if (threadIdx.x < CHUNK && threadIdx.x < k.count) {
         m.entry[0][threadIdx.x] = entry_of(t, k, b.row, threadIdx.x);
     }
-    take_chunks<HEADS, true>(t, shape, b, 0, (k.count + CHUNK - 1) / CHUNK, {}, &m);
+    take_chunks<HEADS, true>(t, shape, b, 0, (k.count + CHUNK - 1) / CHUNK, {}, &m, way);
 }
 
-/* The factors of the chunks from `first` on, a thread each, whose m_c and l_c are `mine`; m: the
- * largest before them, and after that of all. */
+/* Blocks: heads; rows, the last ones first, as they have most keys. */
+template <int HEADS>
+__global__ void __launch_bounds__(TILE_THREADS) all_chunks(task t, tile_shape shape) {
+    vv_follow();
+    by_own_queries<HEADS> q;
+    take_row<HEADS>(t, shape, gridDim.y - 1 - blockIdx.y, q);
+}
+
+/* The same with twice as many heads. */
+__global__ void __launch_bounds__(TILE_THREADS, 2) all_chunks_shared(task t, tile_shape shape) {
+    vv_follow();
+    by_shared_queries<SHARED_HEADS> q = {
+        reinterpret_cast<float4 *>(vv_dynamic_shared<uint8_t>() + shape.query)};
+    take_row<SHARED_HEADS>(t, shape, gridDim.y - 1 - blockIdx.y, q);
+}
+
+/* The factors of the chunks from `first` on, a thread each, whose m_c and l_c are `mine`; m:
+ * the largest before them, and after that of all. */
 __device__ void merge_factors(float2 mine, float *m, float3 *factor, float *warp_top) {
     float top = mine.x;
     for (unsigned apart = 1; apart < 32; apart *= 2) {
@@ -220,8 +252,9 @@ __device__ void merge_factors(float2 mine, float *m, float3 *factor, float *warp
 
 /*
  * Blocks: rows and heads; pieces of the columns, a thread each. The largest m so far is found
- * first, so that what is left of the merge is two operations a chunk. What most rows need is asked
- * for at once, before it is known how many chunks there are: as many as the window lets expect.
+ * first, so that what is left of the merge is two operations a chunk. What most rows need is
+ * asked for at once, before it is known how many chunks there are: as many as the window lets
+ * expect.
  */
 __global__ void __launch_bounds__(MERGE_THREADS) merge_chunks(task t, partials from) {
     __shared__ float3 factor[MERGE_THREADS]; /* a, b, l_c */

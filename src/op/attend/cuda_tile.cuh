@@ -19,6 +19,7 @@ namespace {
 enum {
     TILE_WARPS = 4,
     TILE_THREADS = 32 * TILE_WARPS,
+    TILE_HALVES = TILE_THREADS / VV_LANES,
     TILE_WIDTH = 256, /* the most; a multiple of 16 */
     SHARERS = 8,      /* threads that share keys */
     AT_ONCE = 4,      /* keys a thread takes at a time */
@@ -29,14 +30,19 @@ enum {
 struct tile_shape {
     uint32_t key_row, value_row; /* bytes */
     uint32_t value;              /* where values begin: behind the keys, or in their place */
+    uint32_t query;              /* where queries begin, if they are here */
     uint32_t bytes;
 };
 
-template <int HEADS> struct tile_small {
+template <int HEADS> struct alignas(16) tile_small {
     float p[2 * HEADS][CHUNK];
-    float a[2 * HEADS], b[2 * HEADS], l[2 * HEADS];
     uint32_t entry[2][CHUNK]; /* of the chunk's keys, and of the next one's */
+    float a[2 * HEADS], b[2 * HEADS], l[2 * HEADS];
 };
+
+/* Heads whose softmax a half warp takes. */
+template <int HEADS>
+constexpr unsigned softmax_rounds = (2 * HEADS + TILE_HALVES - 1) / TILE_HALVES;
 
 /* What a block works on. */
 struct tile {
@@ -46,19 +52,30 @@ struct tile {
     uint8_t *key, *value; /* shared: [CHUNK] rows */
 };
 
-/* q of the thread's lanes: of head h elements seg · 128 + 16 j + 2 g, and the next. */
-template <int HEADS> struct queries { float2 q[HEADS][2 * ROUNDS]; };
+/* How a block copies keys and values, scores keys, and takes values. */
+template <int HEADS> struct by_own_queries {
+    /* Of head h elements seg · 128 + 16 j + 2 g, and the next: the thread's lanes. */
+    float2 q[HEADS][2 * ROUNDS];
+    __device__ void begin(const task &t, const tile &b);
+    static __device__ void copy_keys(const task &t, const tile &b, const tile_shape &shape,
+                                     const uint32_t *entry, uint32_t count);
+    static __device__ void copy_values(const task &t, const tile &b, const tile_shape &shape,
+                                       const uint32_t *entry, uint32_t count);
+    __device__ void score(const task &t, const tile &b, const tile_shape &shape, uint32_t count,
+                          tile_small<HEADS> *m) const;
+    static __device__ void values(const task &t, const tile &b, const tile_shape &shape,
+                                  uint32_t count, const tile_small<HEADS> *m, float (&o)[HEADS][4]);
+};
 
-template <int HEADS>
-__device__ void load_queries(const task &t, const tile &b, queries<HEADS> &to) {
+template <int HEADS> __device__ void by_own_queries<HEADS>::begin(const task &t, const tile &b) {
     unsigned g = threadIdx.x % SHARERS, first = threadIdx.x / 32 % 2 * HEADS;
     for (int h = 0; h < HEADS; h++) {
-        const float *q = t.a.q + (b.row * t.a.heads + b.head + first + (unsigned)h) * t.a.width;
+        const float *from = t.a.q + (b.row * t.a.heads + b.head + first + (unsigned)h) * t.a.width;
         VV_UNROLL
         for (unsigned j = 0; j < 2 * ROUNDS; j++) {
             bool here = first + (unsigned)h < b.heads && j * VV_LANES < t.a.width;
-            to.q[h][j] = here ? *reinterpret_cast<const float2 *>(q + j * VV_LANES + 2 * g)
-                              : make_float2(0.0f, 0.0f);
+            q[h][j] = here ? *reinterpret_cast<const float2 *>(from + j * VV_LANES + 2 * g)
+                           : make_float2(0.0f, 0.0f);
         }
     }
 }
@@ -83,6 +100,19 @@ __device__ void copy_chunk(const struct vv_state_view &v, const task &t, const t
             }
         }
     }
+}
+
+template <int HEADS>
+__device__ void by_own_queries<HEADS>::copy_keys(const task &t, const tile &b,
+                                                 const tile_shape &shape, const uint32_t *entry,
+                                                 uint32_t count) {
+    copy_chunk(t.a.k, t, b, entry, count, b.key, shape.key_row);
+}
+template <int HEADS>
+__device__ void by_own_queries<HEADS>::copy_values(const task &t, const tile &b,
+                                                   const tile_shape &shape, const uint32_t *entry,
+                                                   uint32_t count) {
+    copy_chunk(t.a.v, t, b, entry, count, b.value, shape.value_row);
 }
 
 /* Asks for what a chunk's copies would read. */
@@ -122,7 +152,7 @@ __device__ float exchange(bool upper, float low, float high, int apart) {
 /* Sums over a segment for AT_ONCE keys: `sum` becomes those of key g / 2 mod 4 in lanes that the
  * thread 1 apart has to be added to. */
 template <int HEADS>
-__device__ void score_segment(const queries<HEADS> &q, const uint8_t *const (&key)[AT_ONCE],
+__device__ void score_segment(const by_own_queries<HEADS> &q, const uint8_t *const (&key)[AT_ONCE],
                               bool half, int segment, size_t width, float (&sum)[HEADS][2]) {
     unsigned g = threadIdx.x % SHARERS;
     float lane[AT_ONCE][HEADS][2] = {};
@@ -153,8 +183,8 @@ __device__ void score_segment(const queries<HEADS> &q, const uint8_t *const (&ke
 
 /* Scores of all of the chunk's keys for all of the block's heads; -inf beyond `count`. */
 template <int HEADS>
-__device__ void tile_scores(const task &t, const tile &b, const tile_shape &shape,
-                            const queries<HEADS> &q, uint32_t count, tile_small<HEADS> *m) {
+__device__ void by_own_queries<HEADS>::score(const task &t, const tile &b, const tile_shape &shape,
+                                             uint32_t count, tile_small<HEADS> *m) const {
     unsigned g = threadIdx.x % SHARERS, group = threadIdx.x % 32 / SHARERS;
     unsigned warp = threadIdx.x / 32, first = warp % 2 * HEADS;
     bool half = t.a.k.type == VV_TYPE_F16;
@@ -164,9 +194,9 @@ __device__ void tile_scores(const task &t, const tile &b, const tile_shape &shap
             key[i] = b.key + (at + 4 * i + group) * shape.key_row;
         }
         float low[HEADS][2], high[HEADS][2] = {};
-        score_segment<HEADS>(q, key, half, 0, t.a.width, low);
+        score_segment<HEADS>(*this, key, half, 0, t.a.width, low);
         if (t.a.width > VV_SEGMENT) {
-            score_segment<HEADS>(q, key, half, 1, t.a.width, high);
+            score_segment<HEADS>(*this, key, half, 1, t.a.width, high);
         }
         unsigned j = at + 4 * (g / 2) + group;
         for (int h = 0; h < HEADS; h++) {
@@ -187,8 +217,9 @@ __device__ void tile_scores(const task &t, const tile &b, const tile_shape &shap
 
 /* o_c of the thread's columns and heads. */
 template <int HEADS>
-__device__ void tile_values(const task &t, const tile &b, const tile_shape &shape, uint32_t count,
-                            const tile_small<HEADS> *m, float (&o)[HEADS][4]) {
+__device__ void by_own_queries<HEADS>::values(const task &t, const tile &b, const tile_shape &shape,
+                                              uint32_t count, const tile_small<HEADS> *m,
+                                              float (&o)[HEADS][4]) {
     unsigned warp = threadIdx.x / 32, first = warp % 2 * HEADS;
     unsigned d = warp / 2 * (TILE_WIDTH / 2) + threadIdx.x % 32 * 4;
     bool half = t.a.v.type == VV_TYPE_F16;

@@ -1,25 +1,35 @@
 /* Attention of released models. */
+#include "base/half.h"
 #include "gguf/types.h"
 #include "op/attend/internal.h"
 #include "registry/bench.h"
+#include <string.h>
 
 static const struct {
     const char *name;
     size_t heads, kv_heads, width, ratio, keep;
     int32_t depth; /* tokens before the window */
+    int type;      /* of keys and values */
 } shapes[] = {
-    {"Qwen3.8-Flash-Next attention at 512", 24, 2, 256, 4, 512, 512},
-    {"Qwen3.8-Flash-Next attention at 16k", 24, 2, 256, 4, 512, 16384}, /* of 4096 blocks 512 */
+    {"Qwen3.8-Flash-Next attention at 512", 24, 2, 256, 4, 512, 512, VV_TYPE_F32},
+    {"Qwen3.8-Flash-Next attention at 2048, F16", 24, 2, 256, 4, 512, 2048, VV_TYPE_F16},
+    {"Qwen3.8-Flash-Next attention at 16k", 24, 2, 256, 4, 512, 16384, VV_TYPE_F32},
 };
 
-static struct vv_state_view cache(struct vv_check *memory, size_t tokens, size_t width) {
+static struct vv_state_view cache(struct vv_check *memory, size_t tokens, size_t width, int type) {
+    size_t element = type == VV_TYPE_F16 ? sizeof(uint16_t) : sizeof(float);
+    float *values = vv_check_normals(memory, tokens * width);
+    for (size_t i = 0; i < tokens * width && type == VV_TYPE_F16; i++) {
+        uint16_t half = vv_to_f16(values[i]);
+        memcpy((uint8_t *)values + i * sizeof half, &half, sizeof half);
+    }
     return (struct vv_state_view){
-        .base = (uint8_t *)vv_check_normals(memory, tokens * width),
-        .slot_stride = tokens * width * sizeof(float),
-        .entry_stride = width * sizeof(float),
-        .type = VV_TYPE_F32,
+        .base = (uint8_t *)values,
+        .slot_stride = tokens * width * element,
+        .entry_stride = width * element,
+        .type = type,
         .width = width,
-        .bytes = tokens * width * sizeof(float),
+        .bytes = tokens * width * element,
     };
 }
 
@@ -51,8 +61,8 @@ static void bench_shape(struct vv_bench *bench, size_t s, int32_t rows) {
         .gate = vv_check_normals(memory, out),
         .gate_row = heads * width,
         .gate_head = width,
-        .k = cache(memory, tokens, shapes[s].kv_heads * width),
-        .v = cache(memory, tokens, shapes[s].kv_heads * width),
+        .k = cache(memory, tokens, shapes[s].kv_heads * width, shapes[s].type),
+        .v = cache(memory, tokens, shapes[s].kv_heads * width, shapes[s].type),
         .list = list,
         .listed = listed,
         .keep = shapes[s].keep,

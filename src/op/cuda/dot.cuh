@@ -13,6 +13,41 @@ static __device__ inline float vv_add_lanes_across(float lane) {
     return lane;
 }
 
+/*
+ * Of N sums that threads APART, APART / 2, … LAST apart have parts of, the whole ones, by a tree of
+ * that order: while their number is even, halves of them are exchanged for halves of the parts; of
+ * those that are left each thread gets all. `me`: the thread's number. A thread gets the
+ * vv_scattered<…> sums from vv_scattered_first<…>(me) on.
+ */
+template <int N, int APART, int LAST>
+static __device__ __forceinline__ void vv_scatter_sums(float *sum, unsigned me) {
+    constexpr int LEFT = N % 2 == 0 ? N / 2 : N;
+    VV_UNROLL
+    for (int i = 0; i < LEFT; i++) {
+        bool upper = me & APART;
+        float mine = N % 2 == 0 && upper ? sum[N / 2 + i] : sum[i];
+        float other = N % 2 != 0 || upper ? sum[i] : sum[N / 2 + i];
+        sum[i] = mine + __shfl_xor_sync(0xffffffffu, other, APART);
+    }
+    if constexpr (APART > LAST) {
+        vv_scatter_sums<LEFT, APART / 2, LAST>(sum, me);
+    }
+}
+template <int N, int APART, int LAST>
+constexpr int vv_scattered =
+    APART < LAST ? N : vv_scattered<N % 2 == 0 ? N / 2 : N, APART / 2, LAST>;
+template <int N, int LAST> constexpr int vv_scattered<N, 0, LAST> = N;
+template <int N, int APART, int LAST>
+static __device__ __forceinline__ unsigned vv_scattered_first(unsigned me) {
+    if constexpr (APART < LAST) {
+        return 0;
+    } else if constexpr (N % 2 == 0) {
+        return (me & APART ? N / 2 : 0) + vv_scattered_first<N / 2, APART / 2, LAST>(me);
+    } else {
+        return vv_scattered_first<N, APART / 2, LAST>(me);
+    }
+}
+
 /* One segment of n values, 128 or fewer; all threads of the warp come here, with segments of their
  * own half (n = 0: none). Values are i -> a(i), b(i). */
 template <typename A, typename B>

@@ -3,6 +3,7 @@
  * dot product. Thread l of sixteen is lane l of a segment (op/cuda/dot.cuh).
  */
 #pragma once
+#include "op/cuda/dot.cuh"
 #include "op/cuda/products_place.cuh"
 
 namespace vv_products {
@@ -165,21 +166,6 @@ struct plain_rows_of_thread {
     }
 };
 
-/* Of n values in each of sixteen lanes: lane l gets the sums of n / 16 from l · n / 16 on, each by
- * the tree over the lanes. */
-template <int n, int apart>
-static __device__ __forceinline__ void scatter_sums(float *v, unsigned l) {
-    VV_UNROLL
-    for (int i = 0; i < n / 2; i++) {
-        bool upper = l & apart;
-        float mine = upper ? v[n / 2 + i] : v[i], other = upper ? v[i] : v[n / 2 + i];
-        v[i] = mine + __shfl_xor_sync(0xffffffffu, other, apart);
-    }
-    if constexpr (apart > 1) {
-        scatter_sums<n / 2, apart / 2>(v, l);
-    }
-}
-
 static __device__ __forceinline__ void plain_rows(const vv_product_job &job, const place &at,
                                                   const rows_in_hand<PLAIN> &rows,
                                                   plain_memory &memory) {
@@ -210,7 +196,7 @@ static __device__ __forceinline__ void plain_rows(const vv_product_job &job, con
                 v[i] = fmaf(w[i / N], x[i % N], v[i]);
             }
         }
-        scatter_sums<N * N, VV_LANES / 2>(v, l);
+        vv_scatter_sums<N * N, VV_LANES / 2, 1>(v, l);
         VV_UNROLL
         for (int i = 0; i < N * N / 16; i++) {
             total[i] += v[i];

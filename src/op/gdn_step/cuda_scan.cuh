@@ -176,41 +176,7 @@ __device__ void scan_one(scanned<HEADS, COLUMNS, SEGMENTS> &x,
     memcpy(x.beta, beta, sizeof beta);
 }
 
-/*
- * Of N sums that eight threads have parts of, the whole ones: as long as there is an even number of
- * them, halves are exchanged for halves. A thread gets those from number `first` on, `left` of
- * them, and of several that get the same one `writes`.
- */
-template <int N, int APART> __device__ void scatter(float *sum, unsigned g) {
-    if constexpr (N % 2 == 0) {
-        bool upper = (g & APART) != 0;
-        VV_UNROLL
-        for (int i = 0; i < N / 2; i++) {
-            float mine = upper ? sum[N / 2 + i] : sum[i], other = upper ? sum[i] : sum[N / 2 + i];
-            sum[i] = mine + __shfl_xor_sync(0xffffffffu, other, APART);
-        }
-    } else {
-        VV_UNROLL
-        for (int i = 0; i < N; i++) {
-            sum[i] += __shfl_xor_sync(0xffffffffu, sum[i], APART);
-        }
-    }
-    if constexpr (APART > 1) {
-        scatter<N % 2 == 0 ? N / 2 : N, APART / 2>(sum, g);
-    }
-}
-template <int N, int APART>
-constexpr int scattered_left = scattered_left<N % 2 == 0 ? N / 2 : N, APART / 2>;
-template <int N> constexpr int scattered_left<N, 0> = N;
-template <int N, int APART> __device__ unsigned scattered_first(unsigned g) {
-    if constexpr (APART == 0) {
-        return 0;
-    } else if constexpr (N % 2 == 0) {
-        return ((g & APART) != 0 ? N / 2 : 0) + scattered_first<N / 2, APART / 2>(g);
-    } else {
-        return scattered_first<N, APART / 2>(g);
-    }
-}
+/* Whether of the threads that get the same sums this one writes them. */
 template <int N, int APART> __device__ bool scattered_writes(unsigned g) {
     if constexpr (APART == 0) {
         return true;
@@ -227,7 +193,7 @@ __device__ void scan_some(const task &t, const scan_part &b, scanned<HEADS, COLU
                           const scan_row<HEADS, COLUMNS, SEGMENTS> *now,
                           const scan_row<HEADS, COLUMNS, SEGMENTS> *after, size_t column,
                           unsigned g) {
-    constexpr int C = HEADS * COLUMNS, N = TOGETHER * C, LEFT = scattered_left<N, SHARERS / 2>;
+    constexpr int C = HEADS * COLUMNS, N = TOGETHER * C, LEFT = vv_scattered<N, SHARERS / 2, 1>;
     float read[TOGETHER][C][SEGMENTS], total[LEFT] = {};
     VV_UNROLL
     for (int i = 0; i < TOGETHER; i++) {
@@ -240,7 +206,7 @@ __device__ void scan_some(const task &t, const scan_part &b, scanned<HEADS, COLU
         for (int i = 0; i < N; i++) {
             sum[i] = read[i / C][i % C][segment];
         }
-        scatter<N, SHARERS / 2>(sum, g);
+        vv_scatter_sums<N, SHARERS / 2, 1>(sum, g);
         VV_UNROLL
         for (int i = 0; i < LEFT; i++) {
             total[i] += sum[i];
@@ -249,7 +215,7 @@ __device__ void scan_some(const task &t, const scan_part &b, scanned<HEADS, COLU
     if (t.a.mode == VV_GDN_COMMIT || !scattered_writes<N, SHARERS / 2>(g)) {
         return;
     }
-    unsigned first = scattered_first<N, SHARERS / 2>(g);
+    unsigned first = vv_scattered_first<N, SHARERS / 2, 1>(g);
     VV_UNROLL
     for (unsigned i = 0; i < LEFT; i++) {
         unsigned r = (first + i) / C, c = (first + i) % C;
