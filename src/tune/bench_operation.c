@@ -172,12 +172,12 @@ static void run_calls(void *context, struct vv_team *team, unsigned thread) {
 static int record(struct bench_case *c, struct candidate *candidate) {
     struct vv_bench *b = c->bench;
     const struct vv_launcher *launcher = b->device->launcher;
-    struct vv_launch launch = {.depth = b->check.depth};
+    struct vv_launch launch = {.processors = b->device->processors, .depth = b->check.depth};
     const struct vv_variant *v = candidate->variant;
-    int code = launcher->begin(b->device, true, &launch, b->error);
-    if (v->scratch && code == VV_OK) {
+    if (v->scratch) { /* no memory can be taken while the device records */
         candidate->scratch = vv_check_memory(&b->check, v->scratch(c->args, &launch));
     }
+    int code = launcher->begin(b->device, true, &launch, b->error);
     launch.scratch = candidate->scratch;
     for (size_t i = 0; i < RECORDED && code == VV_OK; i++) {
         take_next_copy(c);
