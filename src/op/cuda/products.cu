@@ -1,5 +1,6 @@
 /* Jobs to launches. */
 #include "op/cuda/products.cuh"
+#include "op/cuda/products_float_tile.cuh"
 
 namespace vv_products {
 
@@ -32,7 +33,20 @@ static int start_thin(const vv_product_job &job, const grid_of_job &grid, dim3 b
                           grid);
 }
 
-static const kernels float_kernels = {start_plain, start_plain, nullptr, sizeof(plain_memory),
+__global__ void __launch_bounds__(THREADS, 1)
+    floats(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
+    auto &memory = *vv_dynamic_shared<float_memory>();
+    run_block<FLOAT_TILE>(job, grid, [&](const place &at, const rows_in_hand<FLOAT_TILE> &rows) {
+        float_tile(job, at, rows, memory);
+    });
+}
+static int start_floats(const vv_product_job &job, const grid_of_job &grid, dim3 blocks, unsigned,
+                        size_t, void *stream) {
+    return vv_start_early(floats, blocks, THREADS, sizeof(float_memory), stream, job, grid);
+}
+
+static const kernels float_kernels = {start_plain, start_floats, nullptr,
+                                      sizeof(float_memory) + 2 * FLOAT_TILE * sizeof(unsigned),
                                       nullptr};
 
 static const kernels *kernels_of(int type) {
@@ -286,6 +300,20 @@ static vv_product_way strips_of(const vv_product_job &job, size_t meet, const vv
     return wide ? VV_STRIPS_OF_64 : VV_STRIPS_OF_16;
 }
 
+/* Whether a part's rows of floats fill blocks of many products. */
+static bool many_floats(const vv_product_part &p) {
+    return vv_is_float_type(p.type) && (size_t)p.outputs * p.matrices > EIGHT;
+}
+/* Whether there are such blocks for most processors. */
+static bool wide_floats(const vv_product_job &job, const vv_launch *on) {
+    size_t blocks = 0;
+    for (unsigned i = 0; i < job.parts && !job.active; i++) {
+        const vv_product_part &p = job.part[i];
+        blocks += many_floats(p) ? vv_blocks((size_t)p.outputs * p.matrices, FLOAT_SLOTS) : 0;
+    }
+    return blocks * vv_blocks(job.rows, FLOAT_TILE) > on->processors / 2;
+}
+
 /*
  * By the rows that each weight meets, about, as far as the host can know. Measured on an H200
  * (docs/measurements/2026-11-30-cuda-held.md). Experts of few rows have mostly one each.
@@ -302,6 +330,9 @@ static vv_product_way rule(const vv_product_job &job, const vv_launch *on) {
     }
     if (kernels_of(p.type)->strips) {
         return strips_of(job, meet, on);
+    }
+    if (vv_is_float_type(p.type)) {
+        return wide_floats(job, on) ? VV_TILES_OF_128 : VV_TILES_OF_64;
     }
     constexpr size_t large = tile_of_128::TM;
     size_t blocks = slots_of_parts(job) / large * (job.active ? 1 : meet / large);
@@ -385,7 +416,8 @@ static start *kernel_of(const vv_product_job &job, plan &to, const vv_launch *on
         to.rows = to.slots = floats ? PLAIN : tile_of_64::TN;
         return k->tile_few;
     case VV_TILES_OF_128:
-        to.rows = to.slots = floats ? PLAIN : tile_of_128::TN;
+        to.rows = floats ? FLOAT_TILE : tile_of_128::TN;
+        to.slots = floats ? FLOAT_SLOTS : tile_of_128::TN;
         return k->tile_many;
     default:
         to.rows = 1;
@@ -458,15 +490,17 @@ int vv_cuda_products(const struct vv_product_job *given, const struct vv_launch 
     if (!job.x.float_only && !by_tiles(how) && (few || job.way != VV_BY_RULE)) {
         return run(job, how, false, on);
     }
-    bool done[VV_PARTS_MAX] = {};
+    bool done[VV_PARTS_MAX] = {}, wide = wide_floats(job, on);
     int code = VV_OK;
-    for (unsigned i = 0; i < given->parts && code == VV_OK; i++) { /* a launch for each format */
+    for (unsigned i = 0; i < given->parts && code == VV_OK; i++) { /* a launch for each format … */
         if (done[i]) {
             continue;
         }
         job.parts = 0;
         for (unsigned j = i; j < given->parts; j++) {
-            if (same_kernels(given->part[i].type, given->part[j].type)) {
+            const vv_product_part &p = given->part[i], &other = given->part[j];
+            if (same_kernels(p.type, other.type) &&
+                (!wide || many_floats(p) == many_floats(other))) {
                 job.part[job.parts++] = given->part[j];
                 done[j] = true;
             }

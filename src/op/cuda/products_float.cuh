@@ -259,7 +259,7 @@ static __device__ __forceinline__ void thin_rows(const vv_product_job &job, cons
                     }
                 }
             }
-            scatter_sums<4 * THIN, VV_LANES / 2>(v, l);
+            vv_scatter_sums<4 * THIN, VV_LANES / 2, 1>(v, l);
             unsigned mine = slot + l / THIN;
             if (mine < at.used && segment < at.segments) {
                 sum[(mine * THIN + l % THIN) * at.stride + segment] = v[0];
