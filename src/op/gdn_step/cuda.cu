@@ -74,8 +74,9 @@ int launch_many(const task &t, const vv_launch *on) {
     dim3 prepare(vv_blocks(rows, PREPARED_ROWS), (unsigned)(a.key_heads + pieces + 1));
     dim3 scanned((unsigned)a.value_heads / HEADS * vv_blocks(a.value_dim, scan_columns<COLUMNS>),
                  (unsigned)t.sequences);
-    int code = vv_start_early((prepare_rows<SEGMENTS>), prepare, 32 * PREPARED_ROWS,
-                              PREPARED_ROWS * a.kernel * sizeof(void *), on->stream, t, p);
+    size_t taps = a.kernel - 1 + PREPARED_TOGETHER;
+    int code = vv_start_early((prepare_rows<SEGMENTS>), prepare, 32 * PREPARED_WARPS,
+                              PREPARED_WARPS * taps * sizeof(void *), on->stream, t, p);
     if (code == VV_OK) {
         size_t stages = SCAN_STAGES * SCAN_ROWS * sizeof(scan_row<HEADS, COLUMNS, SEGMENTS>);
         code = vv_start_early((scan<TOGETHER, HEADS, COLUMNS, SEGMENTS>), scanned, 32 * SCAN_WARPS,

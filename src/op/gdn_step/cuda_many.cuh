@@ -9,9 +9,19 @@
 namespace {
 
 enum {
-    PREPARED_ROWS = 8,     /* a block's, one a warp */
-    PREPARED_VALUES = 128, /* value columns that a warp convolves */
+    PREPARED_TOGETHER = 4, /* rows of a warp */
+    PREPARED_WARPS = 8,
+    PREPARED_ROWS = PREPARED_WARPS * PREPARED_TOGETHER, /* of a block */
+    PREPARED_VALUES = 128,                              /* value columns that a warp convolves */
     FINISHED_HALVES = 16,
+};
+
+/* Rows first … first + count - 1 in the order of sequence_row, of one sequence; tap[0] is the
+ * oldest row of qkv that the first of them needs. */
+struct prepared_rows {
+    stretch s;
+    int32_t first, count;
+    const float *const *tap;
 };
 
 __device__ int32_t sequence_of(const task &t, int32_t n) {
@@ -27,108 +37,144 @@ __device__ int32_t sequence_of(const task &t, int32_t n) {
     return low;
 }
 
-/* A half warp: q̂ or k̂ of one row and key head. */
+/* A half warp: q̂ or k̂ of a key head. */
 template <int SEGMENTS>
-__device__ void prepare_key(const task &t, const prepared &p, const float *const *tap, int32_t n,
-                            size_t key_head) {
-    size_t which = threadIdx.x / VV_LANES % 2, lane = threadIdx.x % VV_LANES, dim = t.a.key_dim;
-    size_t channel = (which * t.a.key_heads + key_head) * dim;
-    float x[8 * SEGMENTS] = {};
+__device__ void prepare_key(const task &t, const prepared &p, const prepared_rows &rows,
+                            unsigned key_head) {
+    constexpr int VALUES = SEGMENTS * (int)VV_LANE_VALUES;
+    unsigned which = threadIdx.x / VV_LANES % 2, lane = threadIdx.x % VV_LANES;
+    unsigned dim = (unsigned)t.a.key_dim, heads = (unsigned)t.a.key_heads;
+    float x[PREPARED_TOGETHER][VALUES] = {};
     VV_UNROLL
-    for (int i = 0; i < 8 * SEGMENTS; i++) {
-        size_t at = (size_t)i * VV_LANES + lane;
+    for (int i = 0; i < VALUES; i++) {
+        unsigned at = (unsigned)i * VV_LANES + lane;
         if (at < dim) {
-            convolve<1>(t, tap, 1, channel + at, [&](int32_t, float y) { x[i] = y; });
+            convolve<PREPARED_TOGETHER>(t, rows.tap, rows.count,
+                                        (which * heads + key_head) * dim + at,
+                                        [&](int32_t r, float y) {
+                                            VV_UNROLL
+                                            for (int32_t n = 0; n < PREPARED_TOGETHER; n++) {
+                                                x[n][i] = n == r ? y : x[n][i];
+                                            }
+                                        });
         }
     }
-    float squares = 0.0f;
+    float *to = (which == 0 ? p.q : p.k) + ((size_t)rows.first * heads + key_head) * p.dim;
     VV_UNROLL
-    for (int s = 0; s < SEGMENTS; s++) {
-        float sum = 0.0f;
+    for (int32_t r = 0; r < PREPARED_TOGETHER; r++) {
+        float squares = 0.0f;
         VV_UNROLL
-        for (int i = 8 * s; i < 8 * s + 8; i++) {
-            sum = fmaf(x[i], x[i], sum); /* values beyond the width are zeros */
+        for (int s = 0; s < SEGMENTS; s++) {
+            float sum = 0.0f;
+            VV_UNROLL
+            for (int i = 8 * s; i < 8 * s + 8; i++) {
+                sum = fmaf(x[r][i], x[r][i], sum); /* values beyond the width are zeros */
+            }
+            squares += vv_add_lanes_across(sum);
         }
-        squares += vv_add_lanes_across(sum);
-    }
-    if (!isfinite(squares)) {
-        vv_report(t.trouble, VV_ERROR_NOT_FINITE);
-    }
-    float inverse = 1.0f / sqrtf(squares + t.a.eps);
-    float scale = which == 0 ? t.query_scale : 1.0f;
-    float *to = (which == 0 ? p.q : p.k) + ((size_t)n * t.a.key_heads + key_head) * p.dim;
-    VV_UNROLL
-    for (int i = 0; i < 8 * SEGMENTS; i++) {
-        to[staged_at((size_t)i * VV_LANES + lane)] = (x[i] * inverse) * scale;
-    }
-}
-
-/* A warp: some padded columns of one row's v. */
-__device__ void prepare_values(const task &t, const prepared &p, const float *const *tap, int32_t n,
-                               size_t first) {
-    size_t all = t.a.value_heads * p.columns, lane = threadIdx.x % 32;
-    for (size_t i = first + lane; i < first + PREPARED_VALUES && i < all; i += 32) {
-        size_t head = i / p.columns, c = i % p.columns;
-        float *to = p.v + (size_t)n * all + i;
-        *to = 0.0f;
-        if (c < t.a.value_dim) {
-            size_t channel = 2 * t.a.key_heads * t.a.key_dim + head * t.a.value_dim + c;
-            convolve<1>(t, tap, 1, channel, [&](int32_t, float y) { *to = y; });
+        if (!isfinite(squares)) {
+            vv_report(t.trouble, VV_ERROR_NOT_FINITE);
+        }
+        float inverse = 1.0f / sqrtf(squares + t.a.eps);
+        float scale = which == 0 ? t.query_scale : 1.0f;
+        VV_UNROLL
+        for (int i = 0; i < VALUES && r < rows.count; i++) {
+            to[(size_t)r * heads * p.dim + staged_at((size_t)i * VV_LANES + lane)] =
+                (x[r][i] * inverse) * scale;
         }
     }
 }
 
-/* A warp a row; of the grid's second dimension first the key heads, then pieces of v, then the
+/* A warp: some padded columns of v. */
+__device__ void prepare_values(const task &t, const prepared &p, const prepared_rows &rows,
+                               unsigned first) {
+    unsigned columns = (unsigned)p.columns, all = (unsigned)t.a.value_heads * columns;
+    unsigned values = (unsigned)t.a.value_dim;
+    for (unsigned i = first + threadIdx.x % 32; i < first + PREPARED_VALUES && i < all; i += 32) {
+        unsigned head = i / columns, c = i % columns;
+        unsigned channel = 2 * (unsigned)(t.a.key_heads * t.a.key_dim) + head * values + c;
+        float *to = p.v + (size_t)rows.first * all + i;
+        if (c < values) {
+            convolve<PREPARED_TOGETHER>(t, rows.tap, rows.count, channel,
+                                        [&](int32_t r, float y) { to[(size_t)r * all] = y; });
+        }
+    }
+}
+
+/* A warp: exp(g) and β of all heads. */
+__device__ void prepare_gates(const task &t, const prepared &p, const prepared_rows &rows) {
+    unsigned heads = (unsigned)t.a.value_heads;
+    for (unsigned i = threadIdx.x % 32; i < heads * (unsigned)rows.count; i += 32) {
+        unsigned head = i % heads;
+        int32_t n = rows.first + (int32_t)(i / heads);
+        float2 raw = raw_gates(t, rows.s, n - rows.s.begin, t.sequence_row[n], head);
+        p.gates[(size_t)head * (size_t)t.rows + (size_t)n] =
+            gates_from(raw, t.a.a[head], t.a.dt_bias[head]);
+    }
+}
+
+/* A warp some rows; of the grid's second dimension first the key heads, then pieces of v, then the
  * gates. */
 template <int SEGMENTS>
-__global__ void __launch_bounds__(32 * PREPARED_ROWS) prepare_rows(task t, prepared p) {
+__global__ void __launch_bounds__(32 * PREPARED_WARPS) prepare_rows(task t, prepared p) {
     vv_follow();
-    const float **taps = vv_dynamic_shared<const float *>(); /* [PREPARED_ROWS][kernel] */
-    int32_t n = (int32_t)(blockIdx.x * PREPARED_ROWS + threadIdx.x / 32);
-    if (n >= t.rows) {
-        return;
-    }
-    size_t part = blockIdx.y, pieces = gridDim.y - 1 - t.a.key_heads;
-    int32_t sequence = sequence_of(t, n), before = (int32_t)t.a.kernel - 1;
-    stretch s = stretch_of(t, sequence);
-    const float **tap = taps + threadIdx.x / 32 * t.a.kernel;
-    for (int32_t m = (int32_t)(threadIdx.x % 32); m <= before; m += 32) {
-        tap[m] = input_of(t, s, n - s.begin + m - before);
-    }
-    __syncwarp();
-    if (part < t.a.key_heads) {
-        prepare_key<SEGMENTS>(t, p, tap, n, part);
-    } else if (part < t.a.key_heads + pieces) {
-        prepare_values(t, p, tap, n, (part - t.a.key_heads) * PREPARED_VALUES);
-    } else {
-        for (size_t head = threadIdx.x % 32; head < t.a.value_heads; head += 32) {
-            p.gates[head * (size_t)t.rows + (size_t)n] =
-                gates_from(raw_gates(t, s, n - s.begin, t.sequence_row[n], head), t.a.a[head],
-                           t.a.dt_bias[head]);
+    const int32_t before = (int32_t)t.a.kernel - 1, taps = before + PREPARED_TOGETHER;
+    /* [PREPARED_WARPS][taps] */
+    const float **tap = vv_dynamic_shared<const float *>() + threadIdx.x / 32 * (unsigned)taps;
+    unsigned part = blockIdx.y, heads = (unsigned)t.a.key_heads, pieces = gridDim.y - 1 - heads;
+    int32_t n = (int32_t)(blockIdx.x * PREPARED_ROWS + threadIdx.x / 32 * PREPARED_TOGETHER);
+    int32_t end = n + PREPARED_TOGETHER < t.rows ? n + PREPARED_TOGETHER : t.rows;
+    while (n < end) {
+        stretch s = stretch_of(t, sequence_of(t, n));
+        prepared_rows rows = {s, n, (s.end < end ? s.end : end) - n, tap};
+        for (int32_t m = (int32_t)(threadIdx.x % 32); m < before + rows.count; m += 32) {
+            tap[m] = input_of(t, s, n - s.begin + m - before);
         }
+        __syncwarp();
+        if (part < heads) {
+            prepare_key<SEGMENTS>(t, p, rows, part);
+        } else if (part < heads + pieces) {
+            prepare_values(t, p, rows, (part - heads) * PREPARED_VALUES);
+        } else {
+            prepare_gates(t, p, rows);
+        }
+        n += rows.count;
+        __syncwarp();
     }
 }
 
 /* A half warp a row and head. */
 __global__ void __launch_bounds__(FINISHED_HALVES *VV_LANES) norm_and_gate(task t) {
     vv_follow();
-    size_t values = t.a.value_dim, all = (size_t)t.rows * t.a.value_heads;
+    unsigned values = (unsigned)t.a.value_dim;
+    size_t all = (size_t)t.rows * t.a.value_heads;
     size_t mine = (size_t)blockIdx.x * FINISHED_HALVES + threadIdx.x / VV_LANES;
     bool here = mine < all;
     float *y = t.a.y + (here ? mine : 0) * values;
     const float *z = t.a.z + (here ? mine : 0) * values;
-    float squares = 0.0f;
-    for (size_t at = 0; at < values; at += VV_SEGMENT) {
-        size_t n = values - at < VV_SEGMENT ? values - at : VV_SEGMENT;
-        auto value = [&](size_t i) { return y[at + i]; };
-        squares += vv_dot_segment_across(value, value, here ? n : 0);
+    float x[VV_LANE_VALUES], gate[VV_LANE_VALUES], norm[VV_LANE_VALUES], squares = 0.0f;
+    VV_UNROLL_BY(1)
+    for (unsigned at = 0; at < values; at += VV_SEGMENT) {
+        vv_load_lane(x, y, at, values);
+        vv_load_lane(gate, z, at, values);
+        squares += vv_square_lanes(x);
     }
     if (!isfinite(squares)) {
         vv_report(t.trouble, VV_ERROR_NOT_FINITE);
     }
     float inverse = 1.0f / sqrtf(squares / (float)values + t.a.eps);
-    for (size_t i = threadIdx.x % VV_LANES; here && i < values; i += VV_LANES) {
-        y[i] = ((y[i] * inverse) * t.a.norm[i]) * vv_sigmoid(z[i]);
+    VV_UNROLL_BY(1)
+    for (unsigned at = 0; here && at < values; at += VV_SEGMENT) {
+        if (values > VV_SEGMENT) {
+            vv_load_lane(x, y, at, values);
+            vv_load_lane(gate, z, at, values);
+        }
+        vv_load_lane(norm, t.a.norm, at, values);
+        vv_store_lane(
+            [&](unsigned i, unsigned m) {
+                y[i] = ((x[m] * inverse) * norm[m]) * vv_sigmoid(gate[m]);
+            },
+            at, values);
     }
 }
 
