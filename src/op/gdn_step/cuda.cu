@@ -40,47 +40,48 @@ size_t up_to(size_t n, size_t whole) {
     return (n + whole - 1) / whole * whole;
 }
 
-/* What is prepared for a window, in elements. */
+/* What is prepared for a window, in elements; the values of every shape of the scan find room. */
 struct sizes {
-    size_t dim, columns, gates, keys, values;
+    size_t dim, gates, keys, values;
 };
 
 sizes sizes_of(const struct vv_gdn_step &a) {
     size_t rows = (size_t)a.window->rows, dim = up_to(a.key_dim, VV_SEGMENT);
     size_t columns = up_to(a.value_dim, SCAN_COLUMNS_MOST);
-    return {dim, columns, up_to(rows * a.value_heads, 2), rows * a.key_heads * dim,
+    return {dim, up_to(rows * a.value_heads, 2), rows * a.key_heads * dim * 2,
             rows * a.value_heads * columns};
 }
 
 /* Where scratch memory from `at` on holds what. */
-prepared prepared_at(const struct vv_gdn_step &a, void *at) {
+template <class S> prepared prepared_at(const struct vv_gdn_step &a, void *at) {
+    static_assert(S::WIDTH <= SCAN_COLUMNS_MOST, "there is room");
     const sizes s = sizes_of(a);
     prepared p = {};
-    p.dim = s.dim;
-    p.columns = s.columns;
+    p.dim = (unsigned)s.dim;
+    p.share = S::SHARE;
+    p.heads = S::HEADS;
+    p.width = S::WIDTH;
+    p.tiles = vv_blocks(a.value_dim, S::WIDTH);
     p.gates = static_cast<float2 *>(at);
-    p.q = reinterpret_cast<float *>(p.gates + s.gates);
-    p.k = p.q + s.keys;
-    p.v = p.k + s.keys;
+    p.qk = reinterpret_cast<float *>(p.gates + s.gates);
+    p.v = p.qk + s.keys;
     return p;
 }
 
-template <int TOGETHER, int HEADS, int COLUMNS, int SEGMENTS>
-int launch_many(const task &t, const vv_launch *on) {
+/* Blocks of the scan have a processor each, if there are enough: none begins before all that was
+ * prepared is there. */
+template <class S> int launch_many(const task &t, const vv_launch *on) {
     const struct vv_gdn_step &a = t.a;
-    size_t rows = (size_t)t.rows, pieces;
-    prepared p = prepared_at(a, on->scratch);
-    pieces = vv_blocks(a.value_heads * p.columns, PREPARED_VALUES);
-    dim3 prepare(vv_blocks(rows, PREPARED_ROWS), (unsigned)(a.key_heads + pieces + 1));
-    dim3 scanned((unsigned)a.value_heads / HEADS * vv_blocks(a.value_dim, scan_columns<COLUMNS>),
-                 (unsigned)t.sequences);
-    size_t taps = a.kernel - 1 + PREPARED_TOGETHER;
-    int code = vv_start_early((prepare_rows<SEGMENTS>), prepare, 32 * PREPARED_WARPS,
+    size_t rows = (size_t)t.rows, taps = a.kernel - 1 + PREPARED_TOGETHER;
+    unsigned heads = (unsigned)a.value_heads, pieces = vv_blocks(a.value_dim, PREPARED_VALUES);
+    prepared p = prepared_at<S>(a, on->scratch);
+    dim3 prepare(vv_blocks(rows, PREPARED_ROWS), (unsigned)a.key_heads + heads * pieces + 1);
+    dim3 scanned(heads / S::HEADS * p.tiles, (unsigned)t.sequences);
+    int code = vv_start_early((prepare_rows<S::SEGMENTS>), prepare, 32 * PREPARED_WARPS,
                               PREPARED_WARPS * taps * sizeof(void *), on->stream, t, p);
     if (code == VV_OK) {
-        size_t stages = SCAN_STAGES * SCAN_ROWS * sizeof(scan_row<HEADS, COLUMNS, SEGMENTS>);
-        code = vv_start_early((scan<TOGETHER, HEADS, COLUMNS, SEGMENTS>), scanned, 32 * SCAN_WARPS,
-                              stages, on->stream, t, p);
+        code = vv_start(scan<S>, scanned, S::THREADS, SCAN_STAGES * SCAN_ROWS * sizeof(scan_row<S>),
+                        on->stream, t, p);
     }
     if (code == VV_OK && a.mode != VV_GDN_COMMIT) {
         code = vv_start_early(norm_and_gate, vv_blocks(rows * a.value_heads, FINISHED_HALVES),
@@ -89,14 +90,15 @@ int launch_many(const task &t, const vv_launch *on) {
     return code;
 }
 
+/* As many heads together as share a key head, and can be divided by. */
 int launch_many_rows(const task &t, const vv_launch *on) {
     size_t shared = t.a.value_heads / t.a.key_heads;
     if (t.a.key_dim > VV_SEGMENT) {
-        return launch_many<1, 1, 2, 2>(t, on);
+        return launch_many<scan_shape<1, 1, 1, 2, 8>>(t, on);
     }
-    return shared % 3 == 0   ? launch_many<4, 3, 1, 1>(t, on)
-           : shared % 2 == 0 ? launch_many<4, 2, 1, 1>(t, on)
-                             : launch_many<4, 1, 2, 1>(t, on);
+    return shared % 3 == 0   ? launch_many<scan_shape<4, 3, 1, 1, 8>>(t, on)
+           : shared % 2 == 0 ? launch_many<scan_shape<4, 2, 1, 1, 16>>(t, on)
+                             : launch_many<scan_shape<4, 1, 2, 1, 16>>(t, on);
 }
 
 bool supported(const struct vv_gdn_step &a) {
@@ -152,34 +154,23 @@ bool fits_shared(const void *args) {
     const auto &a = *static_cast<const struct vv_gdn_step *>(args);
     return a.key_dim <= VV_SEGMENT && a.value_heads / a.key_heads % 3 == 0;
 }
-bool fits_wide(const void *args) {
-    return static_cast<const struct vv_gdn_step *>(args)->key_dim <= VV_SEGMENT;
-}
-template <int TOGETHER, int HEADS, int COLUMNS>
-int launch_scan(const void *args, const vv_launch *on) {
+template <class S> int launch_scan(const void *args, const vv_launch *on) {
     const auto &a = *static_cast<const struct vv_gdn_step *>(args);
-    return supported(a) ? launch_many<TOGETHER, HEADS, COLUMNS, 1>(task_of(a, on), on)
-                        : VV_ERROR_UNSUPPORTED;
+    return supported(a) ? launch_many<S>(task_of(a, on), on) : VV_ERROR_UNSUPPORTED;
 }
 
 size_t scratch(const void *args, const vv_launch *) {
     const sizes s = sizes_of(*static_cast<const struct vv_gdn_step *>(args));
-    return s.gates * sizeof(float2) + (2 * s.keys + s.values) * sizeof(float);
+    return s.gates * sizeof(float2) + (s.keys + s.values) * sizeof(float);
 }
 
 const vv_variant variants[] = {
-    {"gdn_step/cuda_3_1_by_4", VV_CUDA_ANY, true, fits_shared, nullptr, nullptr,
-     launch_scan<4, 3, 1>, scratch},
-    {"gdn_step/cuda_3_1_by_2", VV_CUDA_ANY, true, fits_shared, nullptr, nullptr,
-     launch_scan<2, 3, 1>, scratch},
-    {"gdn_step/cuda_3_2_by_2", VV_CUDA_ANY, true, fits_shared, nullptr, nullptr,
-     launch_scan<2, 3, 2>, scratch},
-    {"gdn_step/cuda_1_1_by_4", VV_CUDA_ANY, true, fits_wide, nullptr, nullptr, launch_scan<4, 1, 1>,
-     scratch},
-    {"gdn_step/cuda_1_2_by_4", VV_CUDA_ANY, true, fits_wide, nullptr, nullptr, launch_scan<4, 1, 2>,
-     scratch},
-    {"gdn_step/cuda_1_4_by_2", VV_CUDA_ANY, true, fits_wide, nullptr, nullptr, launch_scan<2, 1, 4>,
-     scratch},
+    {"gdn_step/cuda_3_1_8_by_4", VV_CUDA_ANY, true, fits_shared, nullptr, nullptr,
+     launch_scan<scan_shape<4, 3, 1, 1, 8>>, scratch},
+    {"gdn_step/cuda_3_1_16_by_4", VV_CUDA_ANY, true, fits_shared, nullptr, nullptr,
+     launch_scan<scan_shape<4, 3, 1, 1, 16>>, scratch},
+    {"gdn_step/cuda_3_1_16_by_2", VV_CUDA_ANY, true, fits_shared, nullptr, nullptr,
+     launch_scan<scan_shape<2, 3, 1, 1, 16>>, scratch},
     {"gdn_step/cuda", VV_CUDA_ANY, true, nullptr, nullptr, nullptr, launch, scratch, nullptr,
      &whole_way},
     {},

@@ -59,7 +59,8 @@ __device__ void prepare_key(const task &t, const prepared &p, const prepared_row
                                         });
         }
     }
-    float *to = (which == 0 ? p.q : p.k) + ((size_t)rows.first * heads + key_head) * p.dim;
+    float *to =
+        p.qk + (((size_t)key_head * (size_t)t.rows + (size_t)rows.first) * 2 + which) * p.dim;
     VV_UNROLL
     for (int32_t r = 0; r < PREPARED_TOGETHER; r++) {
         float squares = 0.0f;
@@ -79,24 +80,35 @@ __device__ void prepare_key(const task &t, const prepared &p, const prepared_row
         float scale = which == 0 ? t.query_scale : 1.0f;
         VV_UNROLL
         for (int i = 0; i < VALUES && r < rows.count; i++) {
-            to[(size_t)r * heads * p.dim + staged_at((size_t)i * VV_LANES + lane)] =
+            to[(unsigned)r * 2 * p.dim + scan_staged_at((unsigned)i * VV_LANES + lane, p.share)] =
                 (x[r][i] * inverse) * scale;
         }
     }
 }
 
-/* A warp: some padded columns of v. */
+/* Which group a value head is in, and the how manieth of it. */
+struct group_place {
+    unsigned group, h;
+};
+__device__ group_place group_of(const task &t, const prepared &p, unsigned head) {
+    unsigned heads = (unsigned)t.a.key_heads, n = head / heads;
+    return {n / p.heads * heads + head % heads, n % p.heads};
+}
+
+/* A warp: v of PREPARED_VALUES columns of a head. */
 __device__ void prepare_values(const task &t, const prepared &p, const prepared_rows &rows,
-                               unsigned first) {
-    unsigned columns = (unsigned)p.columns, all = (unsigned)t.a.value_heads * columns;
-    unsigned values = (unsigned)t.a.value_dim;
-    for (unsigned i = first + threadIdx.x % 32; i < first + PREPARED_VALUES && i < all; i += 32) {
-        unsigned head = i / columns, c = i % columns;
-        unsigned channel = 2 * (unsigned)(t.a.key_heads * t.a.key_dim) + head * values + c;
-        float *to = p.v + (size_t)rows.first * all + i;
+                               unsigned head, unsigned first) {
+    unsigned values = (unsigned)t.a.value_dim, row = p.heads * p.width;
+    unsigned channel = 2 * (unsigned)(t.a.key_heads * t.a.key_dim) + head * values;
+    group_place g = group_of(t, p, head);
+    VV_UNROLL
+    for (unsigned i = 0; i < PREPARED_VALUES; i += 32) {
+        unsigned c = first + i + threadIdx.x % 32, tile = c / p.width;
+        size_t at = (size_t)(g.group * p.tiles + tile) * (size_t)t.rows + (size_t)rows.first;
+        float *to = p.v + at * row + g.h * p.width + c % p.width;
         if (c < values) {
-            convolve<PREPARED_TOGETHER>(t, rows.tap, rows.count, channel,
-                                        [&](int32_t r, float y) { to[(size_t)r * all] = y; });
+            convolve<PREPARED_TOGETHER>(t, rows.tap, rows.count, channel + c,
+                                        [&](int32_t r, float y) { to[(unsigned)r * row] = y; });
         }
     }
 }
@@ -108,20 +120,22 @@ __device__ void prepare_gates(const task &t, const prepared &p, const prepared_r
         unsigned head = i % heads;
         int32_t n = rows.first + (int32_t)(i / heads);
         float2 raw = raw_gates(t, rows.s, n - rows.s.begin, t.sequence_row[n], head);
-        p.gates[(size_t)head * (size_t)t.rows + (size_t)n] =
+        group_place g = group_of(t, p, head);
+        p.gates[((size_t)g.group * (size_t)t.rows + (size_t)n) * p.heads + g.h] =
             gates_from(raw, t.a.a[head], t.a.dt_bias[head]);
     }
 }
 
-/* A warp some rows; of the grid's second dimension first the key heads, then pieces of v, then the
- * gates. */
+/* A warp some rows; of the grid's second dimension first the key heads, then pieces of value heads'
+ * v, then the gates. */
 template <int SEGMENTS>
 __global__ void __launch_bounds__(32 * PREPARED_WARPS) prepare_rows(task t, prepared p) {
     vv_follow();
     const int32_t before = (int32_t)t.a.kernel - 1, taps = before + PREPARED_TOGETHER;
     /* [PREPARED_WARPS][taps] */
     const float **tap = vv_dynamic_shared<const float *>() + threadIdx.x / 32 * (unsigned)taps;
-    unsigned part = blockIdx.y, heads = (unsigned)t.a.key_heads, pieces = gridDim.y - 1 - heads;
+    unsigned part = blockIdx.y, heads = (unsigned)t.a.key_heads, last = gridDim.y - 1;
+    unsigned pieces = (last - heads) / (unsigned)t.a.value_heads;
     int32_t n = (int32_t)(blockIdx.x * PREPARED_ROWS + threadIdx.x / 32 * PREPARED_TOGETHER);
     int32_t end = n + PREPARED_TOGETHER < t.rows ? n + PREPARED_TOGETHER : t.rows;
     while (n < end) {
@@ -133,8 +147,9 @@ __global__ void __launch_bounds__(32 * PREPARED_WARPS) prepare_rows(task t, prep
         __syncwarp();
         if (part < heads) {
             prepare_key<SEGMENTS>(t, p, rows, part);
-        } else if (part < heads + pieces) {
-            prepare_values(t, p, rows, (part - heads) * PREPARED_VALUES);
+        } else if (part < last) {
+            prepare_values(t, p, rows, (part - heads) / pieces,
+                           (part - heads) % pieces * PREPARED_VALUES);
         } else {
             prepare_gates(t, p, rows);
         }

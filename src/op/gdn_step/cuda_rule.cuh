@@ -27,11 +27,11 @@ __device__ size_t staged_at(size_t i) {
     return i / VV_SEGMENT * VV_SEGMENT + (mine / 4 * SHARERS + lane % SHARERS) * 4 + mine % 4;
 }
 
-/* The key that a thread's element e is. */
-__device__ unsigned key_of(unsigned g, int e) {
-    int in = e % SEGMENT_KEYS;
-    return (unsigned)(e / SEGMENT_KEYS * VV_SEGMENT + in % ROUNDS * VV_LANES +
-                      in / ROUNDS * SHARERS) +
+/* The key that a thread's element e is, where SHARE threads share columns. */
+template <int SHARE = SHARERS> __device__ unsigned key_of(unsigned g, int e) {
+    constexpr int lane_keys = (int)VV_LANE_VALUES, keys = VV_SEGMENT / SHARE;
+    int in = e % keys;
+    return (unsigned)(e / keys * VV_SEGMENT + in % lane_keys * VV_LANES + in / lane_keys * SHARE) +
            g;
 }
 
@@ -181,17 +181,17 @@ template <int C> __device__ void store_together(const float (&one)[C], float *at
  * What a thread has of S [key_dim][value_dim] from column `column` on; `from` NULL: zeros. Columns
  * are read as many at once as `together` says.
  */
-template <int C, int ELEMENTS>
+template <int SHARE = SHARERS, int C, int ELEMENTS>
 __device__ void load_state(float (&s)[C][ELEMENTS], const float *from, size_t key_dim,
                            size_t value_dim, size_t column, unsigned together, unsigned g) {
     unsigned row = (unsigned)value_dim; /* floats; a matrix has few enough for 32 bits */
     const float *at = from + column;
-    auto here = [&](int e) { return from && key_of(g, e) < key_dim; };
+    auto here = [&](int e) { return from && key_of<SHARE>(g, e) < key_dim; };
     if (together >= C) {
         VV_UNROLL
         for (int e = 0; e < ELEMENTS; e++) {
             float one[C];
-            load_together<C>(one, at + key_of(g, e) * row, here(e) && column < value_dim);
+            load_together<C>(one, at + key_of<SHARE>(g, e) * row, here(e) && column < value_dim);
             for (int c = 0; c < C; c++) {
                 s[c][e] = one[c];
             }
@@ -202,12 +202,12 @@ __device__ void load_state(float (&s)[C][ELEMENTS], const float *from, size_t ke
     for (int e = 0; e < ELEMENTS; e++) {
         for (int c = 0; c < C; c++) {
             bool inside = here(e) && column + (size_t)c < value_dim;
-            s[c][e] = inside ? at[key_of(g, e) * row + (size_t)c] : 0.0f;
+            s[c][e] = inside ? at[key_of<SHARE>(g, e) * row + (size_t)c] : 0.0f;
         }
     }
 }
 
-template <int C, int ELEMENTS>
+template <int SHARE = SHARERS, int C, int ELEMENTS>
 __device__ void store_state(const float (&s)[C][ELEMENTS], float *to, size_t key_dim,
                             size_t value_dim, size_t column, unsigned together, unsigned g) {
     unsigned row = (unsigned)value_dim; /* floats; a matrix has few enough for 32 bits */
@@ -219,8 +219,8 @@ __device__ void store_state(const float (&s)[C][ELEMENTS], float *to, size_t key
             for (int c = 0; c < C; c++) {
                 one[c] = s[c][e];
             }
-            if (key_of(g, e) < key_dim && column < value_dim) {
-                store_together<C>(one, at + key_of(g, e) * row);
+            if (key_of<SHARE>(g, e) < key_dim && column < value_dim) {
+                store_together<C>(one, at + key_of<SHARE>(g, e) * row);
             }
         }
         return;
@@ -228,8 +228,8 @@ __device__ void store_state(const float (&s)[C][ELEMENTS], float *to, size_t key
     VV_UNROLL
     for (int e = 0; e < ELEMENTS; e++) {
         for (int c = 0; c < C; c++) {
-            if (key_of(g, e) < key_dim && column + (size_t)c < value_dim) {
-                at[key_of(g, e) * row + (size_t)c] = s[c][e];
+            if (key_of<SHARE>(g, e) < key_dim && column + (size_t)c < value_dim) {
+                at[key_of<SHARE>(g, e) * row + (size_t)c] = s[c][e];
             }
         }
     }

@@ -1,7 +1,8 @@
 /*
  * The delta rule through many rows. A thread takes COLUMNS value columns of each of HEADS value
- * heads that share a key head, so that what it reads of q̂ and k̂ serves them all. It takes them one
- * after another: while the sums over k of one are exchanged, the others are computed.
+ * heads that share a key head, so that what it reads of q̂ and k̂ serves them all. SHARE threads of a
+ * warp share those columns: thread g of them has the keys of the contract's lanes g, g + SHARE, …;
+ * they are 32 / SHARE apart, so that neighbours read the same, at once.
  */
 #pragma once
 #include "op/gdn_step/cuda_input.cuh"
@@ -10,106 +11,125 @@
 namespace {
 
 enum {
-    SCAN_WARPS = 4,
     SCAN_ROWS = 16,         /* that are copied to shared memory at a time … */
     SCAN_STAGES = 3,        /* … into one of these */
-    SCAN_COLUMNS_MOST = 64, /* of a block */
+    SCAN_COLUMNS = 16,      /* of a block, times COLUMNS, of each head */
+    SCAN_COLUMNS_MOST = 32, /* those at most */
 };
 
-/* Scratch memory. Columns of v are padded so that every block of the scan has its own. */
+/* TOGETHER rows' y go out together. */
+template <int TOGETHER_, int HEADS_, int COLUMNS_, int SEGMENTS_, int SHARE_> struct scan_shape {
+    static constexpr int TOGETHER = TOGETHER_, HEADS = HEADS_, COLUMNS = COLUMNS_;
+    static constexpr int SEGMENTS = SEGMENTS_, SHARE = SHARE_, C = HEADS * COLUMNS;
+    static constexpr int DIM = SEGMENTS * VV_SEGMENT, WIDTH = SCAN_COLUMNS * COLUMNS;
+    static constexpr int THREADS = SCAN_COLUMNS * SHARE;
+    static constexpr int LANES = VV_LANES / SHARE;      /* of a thread */
+    static constexpr int KEYS = LANES * VV_LANE_VALUES; /* of a segment, of a thread */
+    static constexpr int ELEMENTS = SEGMENTS * KEYS;
+    static constexpr int APART = 16, NEAREST = 32 / SHARE; /* threads of sums; to the last */
+};
+
+/*
+ * Scratch memory, in the order in which blocks of the scan read it. Value heads with one key head
+ * are taken by `heads`: group n of them, n mod key_heads being the key head, has head (n div
+ * key_heads · heads + i) · key_heads + n mod key_heads for each i. Columns are padded so that every
+ * block has its own.
+ */
 struct prepared {
-    float *q, *k;  /* [rows][key_heads][dim] staged; dim: whole segments */
-    float *v;      /* [rows][value_heads][columns] */
-    float2 *gates; /* [value_heads][rows] exp(g) and β */
-    size_t dim, columns;
+    float *qk;     /* [key_heads][rows][2][dim] staged, q̂ and k̂; dim: whole segments */
+    float *v;      /* [groups][tiles][rows][heads][width] */
+    float2 *gates; /* [groups][rows][heads] exp(g) and β */
+    unsigned dim, share, heads, width, tiles;
 };
 
-/* Of each value head. */
-template <int COLUMNS> constexpr int scan_columns = SCAN_WARPS *GROUPS *COLUMNS;
+/* Where key i of a row stands, when SHARE threads read four values of theirs at a time. */
+__device__ unsigned scan_staged_at(unsigned i, unsigned share) {
+    unsigned lane = i % VV_LANES;
+    unsigned mine = lane / share * VV_LANE_VALUES + i % VV_SEGMENT / VV_LANES;
+    return i / VV_SEGMENT * VV_SEGMENT + (mine / 4 * share + lane % share) * 4 + mine % 4;
+}
 
 /* A row as a block meets it. */
-template <int HEADS, int COLUMNS, int SEGMENTS> struct alignas(16) scan_row {
-    float q[SEGMENTS * VV_SEGMENT], k[SEGMENTS * VV_SEGMENT];
-    float v[HEADS][scan_columns<COLUMNS>];
-    float2 gates[HEADS];
+template <class S> struct alignas(16) scan_row {
+    float q[S::DIM], k[S::DIM];
+    float v[S::HEADS][S::WIDTH];
+    float2 gates[S::HEADS];
     int32_t row;
 };
 
-/* What a block works on: value heads head, head + key_heads, …; columns first, … of each. */
+/* What a block works on: group and tile; columns first, … of its heads. */
 struct scan_part {
     stretch s;
-    size_t key_head, head, first;
+    unsigned group, key_head, head, tile, first;
 };
 
-/* Begins to copy rows n … of the sequence, a warp a row. Behind the last one stand gates that leave
- * S as it is. */
-template <int HEADS, int COLUMNS, int SEGMENTS>
+/* Begins to copy rows n … n + count - 1, SCAN_ROWS at most. */
+template <class S>
 __device__ void copy_rows(const task &t, const prepared &p, const scan_part &b, int32_t n,
-                          scan_row<HEADS, COLUMNS, SEGMENTS> *to) {
-    constexpr int PIECES_OF_V = scan_columns<COLUMNS> / 4;
-    int lane = (int)threadIdx.x % 32;
-    for (int32_t r = (int32_t)threadIdx.x / 32; r < SCAN_ROWS && n + r <= b.s.end;
-         r += SCAN_WARPS) {
-        size_t row = (size_t)(n + r);
-        if (n + r == b.s.end) {
-            if (lane < HEADS) {
-                to[r].gates[lane] = make_float2(1.0f, 0.0f);
-            }
-            break;
+                          unsigned count, scan_row<S> *to) {
+    constexpr unsigned keys = 2 * S::DIM / 4, values = S::HEADS * S::WIDTH / 4, at_once = 16;
+    unsigned thread = threadIdx.x;
+    size_t rows = (size_t)t.rows, row = (size_t)n;
+    const float *qk = p.qk + ((size_t)b.key_head * rows + row) * 2 * S::DIM;
+    const float *v = p.v + ((size_t)(b.group * p.tiles + b.tile) * rows + row) * 4 * values;
+    const float2 *gates = p.gates + ((size_t)b.group * rows + row) * S::HEADS;
+    VV_UNROLL
+    for (unsigned i = thread; i < SCAN_ROWS * keys; i += S::THREADS) {
+        if (i < count * keys) {
+            vv_copy_async<16>(&to[i / keys].q[i % keys * 4], qk + 4 * i);
         }
-        size_t key = (row * t.a.key_heads + b.key_head) * p.dim;
+    }
+    VV_UNROLL
+    for (unsigned r = thread / at_once; r < SCAN_ROWS; r += S::THREADS / at_once) {
         VV_UNROLL
-        for (int at = 4 * lane; at < SEGMENTS * VV_SEGMENT; at += 4 * 32) {
-            vv_copy_async<16>(&to[r].q[at], p.q + key + at);
-            vv_copy_async<16>(&to[r].k[at], p.k + key + at);
+        for (unsigned i = thread % at_once; i < values; i += at_once) {
+            if (r < count) {
+                vv_copy_async<16>(&to[r].v[0][4 * i], v + (r * values + i) * 4);
+            }
         }
-        for (int i = lane; i < HEADS * PIECES_OF_V; i += 32) {
-            size_t head = b.head + (size_t)(i / PIECES_OF_V) * t.a.key_heads;
-            int at = i % PIECES_OF_V * 4;
-            const float *from = p.v + (row * t.a.value_heads + head) * p.columns + b.first;
-            vv_copy_async<16>(&to[r].v[i / PIECES_OF_V][at], from + at);
-        }
-        if (lane < HEADS) {
-            size_t head = b.head + (size_t)lane * t.a.key_heads;
-            vv_copy_async<8>(&to[r].gates[lane], p.gates + head * (size_t)t.rows + row);
-        } else if (lane == HEADS) {
-            vv_copy_async<4>(&to[r].row, t.sequence_row + row);
+    }
+    unsigned r = thread / 8, h = thread % 8;
+    if (r < count && h < S::HEADS) {
+        vv_copy_async<8>(&to[r].gates[h], gates + r * S::HEADS + h);
+    } else if (r < count && h == S::HEADS) {
+        vv_copy_async<4>(&to[r].row, t.sequence_row + row + r);
+    }
+    static_assert(S::HEADS < 8 && S::THREADS >= 8 * SCAN_ROWS, "a thread for each");
+}
+
+/* The next stage's rows from n on; behind the last one stand gates that leave S as it is. */
+template <class S>
+__device__ void copy_stage(const task &t, const prepared &p, const scan_part &b, int32_t n,
+                           scan_row<S> *to) {
+    int32_t left = b.s.end - n;
+    if (left >= SCAN_ROWS) {
+        copy_rows<S>(t, p, b, n, SCAN_ROWS, to);
+    } else if (left >= 0) {
+        copy_rows<S>(t, p, b, n, (unsigned)left, to);
+        if (threadIdx.x < S::HEADS) {
+            to[left].gates[threadIdx.x] = make_float2(1.0f, 0.0f);
         }
     }
     vv_copy_commit();
 }
 
-/* What a thread has of S, and of the row that comes next: k̂, β, and Sᵀ k̂ of all columns but the
- * last, whose lanes' sums are still to be added. S has been multiplied by that row's decay. */
-template <int HEADS, int COLUMNS, int SEGMENTS> struct scanned {
-    static constexpr int C = HEADS * COLUMNS, ELEMENTS = SEGMENTS * SEGMENT_KEYS;
-    float s[HEADS][COLUMNS][ELEMENTS], k[ELEMENTS], beta[HEADS], r[C], last[SEGMENTS];
+/* Rows of two stages that follow each other, from one of the first on. */
+template <class S> struct scan_rows {
+    const scan_row<S> *now, *then; /* the row; row 0 of the other stage */
+    int32_t first;                 /* number of the row in its stage */
+    __device__ const scan_row<S> &row(int32_t i) const {
+        return first + i < SCAN_ROWS ? now[i] : then[first + i - SCAN_ROWS];
+    }
 };
 
-__device__ float add_over_sharers(float sum) {
+/* A thread's values of q̂ or k̂. */
+template <class S>
+__device__ void load_staged(float (&to)[S::ELEMENTS], const float *staged, unsigned g) {
     VV_UNROLL
-    for (int apart = SHARERS / 2; apart > 0; apart /= 2) {
-        sum += __shfl_xor_sync(0xffffffffu, sum, apart);
-    }
-    return sum;
-}
-
-/* Sᵀ k̂ from the segments' sums. */
-template <int SEGMENTS> __device__ float total_of(const float (&lanes)[SEGMENTS]) {
-    float total = 0.0f;
-    VV_UNROLL
-    for (int segment = 0; segment < SEGMENTS; segment++) {
-        total += add_over_sharers(lanes[segment]);
-    }
-    return total;
-}
-
-/* A thread's elements of what is staged. */
-template <int SEGMENTS>
-__device__ void load_staged(float (&to)[SEGMENTS * SEGMENT_KEYS], const float *staged, unsigned g) {
-    VV_UNROLL
-    for (int i = 0; i < SEGMENTS * PIECES; i++) {
-        float4 four = piece(staged, i / PIECES, i % PIECES, g);
+    for (int i = 0; i < S::ELEMENTS / 4; i++) {
+        constexpr int pieces = S::KEYS / 4;
+        float4 four = reinterpret_cast<const float4 *>(
+            staged + i / pieces * VV_SEGMENT)[(unsigned)(i % pieces) * S::SHARE + g];
         to[4 * i] = four.x;
         to[4 * i + 1] = four.y;
         to[4 * i + 2] = four.z;
@@ -117,175 +137,198 @@ __device__ void load_staged(float (&to)[SEGMENTS * SEGMENT_KEYS], const float *s
     }
 }
 
-/* The next row's k̂, β and r of column c, whose S is what MOVE makes of it; the sums of the lanes of
- * the thread's own y, by the row's q, go to `read`. */
-template <bool MOVE, int SEGMENTS>
-__device__ void pass_column(float (&s)[SEGMENTS * SEGMENT_KEYS],
-                            const float (&k)[SEGMENTS * SEGMENT_KEYS], float delta,
-                            const float (&q)[SEGMENTS * SEGMENT_KEYS], float decay,
-                            const float (&next)[SEGMENTS * SEGMENT_KEYS], float (&read)[SEGMENTS],
-                            float (&ahead)[SEGMENTS]) {
+/* The tree from a thread's own lanes on. */
+template <class S> __device__ float own_lanes(const float (&lane)[S::LANES]) {
+    return S::LANES == 2 ? lane[0] + lane[S::LANES - 1] : lane[0];
+}
+template <class S> __device__ float add_over_sharers(float sum) {
     VV_UNROLL
-    for (int segment = 0; segment < SEGMENTS; segment++) {
-        float y[2] = {}, r[2] = {};
+    for (int apart = S::APART; apart >= S::NEAREST; apart /= 2) {
+        sum += __shfl_xor_sync(0xffffffffu, sum, apart);
+    }
+    return sum;
+}
+
+/*
+ * Elements begin … end - 1, of one segment, of a column, and those as far into the other lane: S =
+ * S
+ * + k̂ δᵀ and y += Sᵀ q̂; then of the next row S = S · decay, r += Sᵀ next. MOVE false: only that.
+ */
+template <bool MOVE, int ELEMENTS, int LANES>
+VV_DEVICE void take_elements(float (&s)[ELEMENTS], const float (&k)[ELEMENTS], float delta,
+                             const float (&q)[ELEMENTS], float decay, const float (&next)[ELEMENTS],
+                             int begin, int end, float (&y)[LANES], float (&r)[LANES]) {
+    VV_UNROLL
+    for (int i = begin; i < end; i++) {
         VV_UNROLL
-        for (int i = 0; i < ROUNDS; i++) {
-            VV_UNROLL
-            for (int half = 0; half < 2; half++) { /* lanes g and g + 8 */
-                int e = segment * SEGMENT_KEYS + half * ROUNDS + i;
-                if (MOVE) {
-                    s[e] = fmaf(k[e], delta, s[e]);
-                    y[half] = fmaf(s[e], q[e], y[half]);
-                }
-                s[e] *= decay;
-                r[half] = fmaf(s[e], next[e], r[half]);
+        for (int lane = 0; lane < LANES; lane++) {
+            int e = lane * (int)VV_LANE_VALUES + i;
+            if (MOVE) {
+                s[e] = fmaf(k[e], delta, s[e]);
+                y[lane] = fmaf(s[e], q[e], y[lane]);
             }
+            s[e] *= decay;
+            r[lane] = fmaf(s[e], next[e], r[lane]);
         }
-        read[segment] = y[0] + y[1];
-        ahead[segment] = r[0] + r[1];
     }
 }
 
-/* One row, in one pass over S; MOVE false: only what comes before the first one. */
-template <bool MOVE, int HEADS, int COLUMNS, int SEGMENTS>
-__device__ void scan_one(scanned<HEADS, COLUMNS, SEGMENTS> &x,
-                         const scan_row<HEADS, COLUMNS, SEGMENTS> &now,
-                         const scan_row<HEADS, COLUMNS, SEGMENTS> &then, size_t column, unsigned g,
-                         float (&read)[HEADS * COLUMNS][SEGMENTS]) {
-    constexpr int C = HEADS * COLUMNS, ELEMENTS = SEGMENTS * SEGMENT_KEYS;
-    float q[ELEMENTS], next[ELEMENTS], beta[HEADS];
-    load_staged<SEGMENTS>(q, now.q, g);
-    load_staged<SEGMENTS>(next, then.k, g);
-    x.r[C - 1] = total_of(x.last);
-    VV_UNROLL
-    for (int c = 0; c < C; c++) {
-        int head = c / COLUMNS;
-        float2 gates = then.gates[head];
-        float delta = x.beta[head] * (now.v[head][column + (size_t)(c % COLUMNS)] - x.r[c]);
-        float ahead[SEGMENTS];
-        pass_column<MOVE, SEGMENTS>(x.s[head][c % COLUMNS], x.k, delta, q, gates.x, next, read[c],
-                                    ahead);
-        if (c < C - 1) {
-            x.r[c] = total_of(ahead);
-        } else {
-            memcpy(x.last, ahead, sizeof ahead);
+/* What a thread has of S; k̂, β, and Sᵀ k̂ of the row that comes next, by whose decay S has been
+ * multiplied. */
+template <class S> struct scanned {
+    float s[S::HEADS][S::COLUMNS][S::ELEMENTS], k[S::ELEMENTS], beta[S::HEADS], r[S::C];
+
+    /* Row i; of y the thread's own lanes' sums go to `read`. */
+    template <bool MOVE>
+    __device__ void take(const scan_rows<S> &rows, int32_t i, unsigned column, unsigned g,
+                         float (&read)[S::C][S::SEGMENTS]) {
+        constexpr int LANE_KEYS = (int)VV_LANE_VALUES;
+        const scan_row<S> &now = rows.row(i), &then = rows.row(MOVE ? i + 1 : i);
+        float q[S::ELEMENTS], next[S::ELEMENTS], next_beta[S::HEADS];
+        load_staged<S>(q, now.q, g);
+        load_staged<S>(next, then.k, g);
+        VV_UNROLL
+        for (int c = 0; c < S::C; c++) {
+            constexpr int N = S::COLUMNS;
+            float2 gates = then.gates[c / N];
+            float delta = beta[c / N] * (now.v[c / N][column + (unsigned)(c % N)] - r[c]);
+            float total = 0.0f;
+            VV_UNROLL
+            for (int segment = 0; segment < S::SEGMENTS; segment++) {
+                float y[S::LANES] = {}, ahead[S::LANES] = {};
+                int first = segment * S::KEYS;
+                take_elements<MOVE>(s[c / N][c % N], k, delta, q, gates.x, next, first,
+                                    first + LANE_KEYS, y, ahead);
+                read[c][segment] = own_lanes<S>(y);
+                total += add_over_sharers<S>(own_lanes<S>(ahead));
+            }
+            r[c] = total;
+            next_beta[c / N] = gates.y;
         }
-        beta[head] = gates.y;
+        memcpy(k, next, sizeof next);
+        memcpy(beta, next_beta, sizeof beta);
     }
-    memcpy(x.k, next, sizeof next);
-    memcpy(x.beta, beta, sizeof beta);
-}
+};
 
 /* Whether of the threads that get the same sums this one writes them. */
-template <int N, int APART> __device__ bool scattered_writes(unsigned g) {
-    if constexpr (APART == 0) {
+template <int N, int APART, int LAST> __device__ bool scattered_writes(unsigned me) {
+    if constexpr (APART < LAST) {
         return true;
     } else if constexpr (N % 2 == 0) {
-        return scattered_writes<N / 2, APART / 2>(g);
+        return scattered_writes<N / 2, APART / 2, LAST>(me);
     } else {
-        return (g & APART) == 0 && scattered_writes<N, APART / 2>(g);
+        return (me & APART) == 0 && scattered_writes<N, APART / 2, LAST>(me);
     }
 }
 
-/* A few rows, whose y goes out together. `after` is the row behind them. */
-template <int TOGETHER, int HEADS, int COLUMNS, int SEGMENTS>
-__device__ void scan_some(const task &t, const scan_part &b, scanned<HEADS, COLUMNS, SEGMENTS> &x,
-                          const scan_row<HEADS, COLUMNS, SEGMENTS> *now,
-                          const scan_row<HEADS, COLUMNS, SEGMENTS> *after, size_t column,
-                          unsigned g) {
-    constexpr int C = HEADS * COLUMNS, N = TOGETHER * C, LEFT = vv_scattered<N, SHARERS / 2, 1>;
-    float read[TOGETHER][C][SEGMENTS], total[LEFT] = {};
+/* Where a thread writes y: column and head of its first sums, if it has any. */
+struct scan_output {
+    float *y;
+    size_t row;    /* floats from row to row */
+    unsigned head; /* from head to head of the group */
+    bool writes;
+};
+
+/* TOGETHER rows, whose y goes out together. */
+template <class S, int TOGETHER>
+__device__ void scan_some(const task &t, const scan_part &b, const scan_output &out, scanned<S> &x,
+                          const scan_rows<S> &rows, unsigned column, unsigned g) {
+    constexpr int C = S::C, N = TOGETHER * C, APART = S::APART, NEAREST = S::NEAREST;
+    constexpr int LEFT = vv_scattered<N, APART, NEAREST>;
+    unsigned me = threadIdx.x % 32, first = vv_scattered_first<N, APART, NEAREST>(me);
+    float read[TOGETHER][C][S::SEGMENTS], total[LEFT] = {};
+    unsigned row[LEFT];
     VV_UNROLL
-    for (int i = 0; i < TOGETHER; i++) {
-        scan_one<true>(x, now[i], i + 1 < TOGETHER ? now[i + 1] : *after, column, g, read[i]);
+    for (unsigned i = 0; i < LEFT; i++) { /* where rows have all their columns, they are of one */
+        row[i] = (unsigned)rows.now[LEFT == C ? first / C : (first + i) / C].row;
     }
     VV_UNROLL
-    for (int segment = 0; segment < SEGMENTS; segment++) {
+    for (int i = 0; i < TOGETHER; i++) {
+        x.template take<true>(rows, i, column, g, read[i]);
+    }
+    VV_UNROLL
+    for (int segment = 0; segment < S::SEGMENTS; segment++) {
         float sum[N];
         VV_UNROLL
         for (int i = 0; i < N; i++) {
             sum[i] = read[i / C][i % C][segment];
         }
-        vv_scatter_sums<N, SHARERS / 2, 1>(sum, g);
+        vv_scatter_sums<N, APART, NEAREST>(sum, me);
         VV_UNROLL
         for (int i = 0; i < LEFT; i++) {
             total[i] += sum[i];
         }
     }
-    if (t.a.mode == VV_GDN_COMMIT || !scattered_writes<N, SHARERS / 2>(g)) {
+    if (!out.writes || !scattered_writes<N, APART, NEAREST>(me)) {
         return;
     }
-    unsigned first = vv_scattered_first<N, SHARERS / 2, 1>(g);
     VV_UNROLL
     for (unsigned i = 0; i < LEFT; i++) {
-        unsigned r = (first + i) / C, c = (first + i) % C;
-        size_t d = b.first + column + c % COLUMNS, head = b.head + c / COLUMNS * t.a.key_heads;
-        if (d < t.a.value_dim) {
-            t.a.y[((size_t)now[r].row * t.a.value_heads + head) * t.a.value_dim + d] = total[i];
+        unsigned c = LEFT == C ? i : (first + i) % C, at = c % S::COLUMNS;
+        if (at == 0 || b.first + column + at < t.a.value_dim) {
+            out.y[row[i] * out.row + c / S::COLUMNS * out.head + at] = total[i];
         }
     }
 }
 
-/* The rows of a stage; the row after them, if there is one, is the first of `then`. */
-template <int TOGETHER, int HEADS, int COLUMNS, int SEGMENTS>
-__device__ void scan_stage(const task &t, const scan_part &b, scanned<HEADS, COLUMNS, SEGMENTS> &x,
-                           const scan_row<HEADS, COLUMNS, SEGMENTS> *now,
-                           const scan_row<HEADS, COLUMNS, SEGMENTS> *then, int32_t left,
-                           size_t column, unsigned g) {
+/* The rows of a stage, `left` of them if there aren't more. */
+template <class S>
+__device__ void scan_stage(const task &t, const scan_part &b, const scan_output &out, scanned<S> &x,
+                           const scan_row<S> *now, const scan_row<S> *then, int32_t left,
+                           unsigned column, unsigned g) {
     int32_t rows = left < SCAN_ROWS ? left : SCAN_ROWS, r = 0;
-    auto after = [&](int32_t n) { return n < SCAN_ROWS ? now + n : then; };
     VV_UNROLL_BY(1)
-    for (; r + TOGETHER <= rows; r += TOGETHER) {
-        scan_some<TOGETHER>(t, b, x, now + r, after(r + TOGETHER), column, g);
+    for (; r + S::TOGETHER <= rows; r += S::TOGETHER) {
+        scan_some<S, S::TOGETHER>(t, b, out, x, {now + r, then, r}, column, g);
     }
     VV_UNROLL_BY(1)
     for (; r < rows; r++) {
-        scan_some<1>(t, b, x, now + r, after(r + 1), column, g);
+        scan_some<S, 1>(t, b, out, x, {now + r, then, r}, column, g);
     }
 }
 
-/* Blocks: columns of some heads of a key head; those heads; in the grid's second dimension
- * sequences. */
-template <int TOGETHER, int HEADS, int COLUMNS, int SEGMENTS>
-__global__ void __launch_bounds__(32 * SCAN_WARPS) scan(task t, prepared p) {
+/* Blocks: tiles of groups; in the grid's second dimension sequences. */
+template <class S> __global__ void __launch_bounds__(S::THREADS, 1) scan(task t, prepared p) {
     vv_follow();
-    typedef scan_row<HEADS, COLUMNS, SEGMENTS> row;
-    auto *stages = vv_dynamic_shared<row>(); /* [SCAN_STAGES][SCAN_ROWS] */
+    auto *stages = vv_dynamic_shared<scan_row<S>>(); /* [SCAN_STAGES][SCAN_ROWS] */
     auto stage = [&](int i) { return stages + i % SCAN_STAGES * SCAN_ROWS; };
-    size_t tiles = (t.a.value_dim + scan_columns<COLUMNS> - 1) / scan_columns<COLUMNS>;
-    size_t part = blockIdx.x / tiles, key_head = part % t.a.key_heads;
-    scan_part b = {stretch_of(t, (int32_t)blockIdx.y), key_head,
-                   part / t.a.key_heads * HEADS * t.a.key_heads + key_head,
-                   blockIdx.x % tiles * scan_columns<COLUMNS>};
+    unsigned heads = (unsigned)t.a.key_heads, group = blockIdx.x / p.tiles;
+    unsigned tile = blockIdx.x % p.tiles, key_head = group % heads;
+    scan_part b = {stretch_of(t, (int32_t)blockIdx.y),          group, key_head,
+                   group / heads * S::HEADS * heads + key_head, tile,  tile * S::WIDTH};
     if (b.s.begin >= b.s.end) {
         return;
     }
-    for (int i = 0; i < 2; i++) {
-        copy_rows(t, p, b, b.s.begin + i * SCAN_ROWS, stage(i));
-    }
-    unsigned g = threadIdx.x % SHARERS;
-    size_t column = threadIdx.x / SHARERS * COLUMNS;
-    scanned<HEADS, COLUMNS, SEGMENTS> x = {};
-    auto state = [&](int h) { return matrix_of(t, b.s.slot, b.head + (size_t)h * t.a.key_heads); };
+    copy_stage<S>(t, p, b, b.s.begin, stage(0));
+    copy_stage<S>(t, p, b, b.s.begin + SCAN_ROWS, stage(1));
+    unsigned lane = threadIdx.x % 32, g = lane / (32 / S::SHARE);
+    unsigned column = (threadIdx.x / 32 * (32 / S::SHARE) + lane % (32 / S::SHARE)) * S::COLUMNS;
+    const scan_output out = {t.a.y + b.head * t.a.value_dim + b.first + column,
+                             t.a.value_heads * t.a.value_dim, heads * (unsigned)t.a.value_dim,
+                             t.a.mode != VV_GDN_COMMIT && b.first + column < t.a.value_dim};
+    scanned<S> x = {};
+    auto state = [&](int h) { return matrix_of(t, b.s.slot, b.head + (unsigned)h * heads); };
     VV_UNROLL
-    for (int h = 0; h < HEADS; h++) {
-        load_state(x.s[h], b.s.first == 0 ? nullptr : state(h), t.a.key_dim, t.a.value_dim,
-                   b.first + column, t.together, g);
+    for (int h = 0; h < S::HEADS; h++) {
+        load_state<S::SHARE>(x.s[h], b.s.first == 0 ? nullptr : state(h), t.a.key_dim,
+                             t.a.value_dim, b.first + column, t.together, g);
     }
     for (int32_t n = b.s.begin, i = 0; n < b.s.end; n += SCAN_ROWS, i++) {
         vv_copy_wait<0>();
         __syncthreads(); /* these rows and the next ones are here; those before are done with */
-        copy_rows(t, p, b, n + 2 * SCAN_ROWS, stage(i + 2));
+        copy_stage<S>(t, p, b, n + 2 * SCAN_ROWS, stage(i + 2));
         if (i == 0) {
-            float none[HEADS * COLUMNS][SEGMENTS];
-            scan_one<false>(x, stages[0], stages[0], column, g, none);
+            float none[S::C][S::SEGMENTS];
+            scan_rows<S> rows = {stage(0), stage(1), 0};
+            x.template take<false>(rows, 0, column, g, none);
         }
-        scan_stage<TOGETHER>(t, b, x, stage(i), stage(i + 1), b.s.end - n, column, g);
+        scan_stage<S>(t, b, out, x, stage(i), stage(i + 1), b.s.end - n, column, g);
     }
     vv_copy_wait<0>();
     VV_UNROLL
-    for (int h = 0; h < HEADS && t.a.mode != VV_GDN_VERIFY; h++) {
-        store_state(x.s[h], state(h), t.a.key_dim, t.a.value_dim, b.first + column, t.together, g);
+    for (int h = 0; h < S::HEADS && t.a.mode != VV_GDN_VERIFY; h++) {
+        store_state<S::SHARE>(x.s[h], state(h), t.a.key_dim, t.a.value_dim, b.first + column,
+                              t.together, g);
     }
 }
 
