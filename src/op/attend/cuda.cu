@@ -73,8 +73,7 @@ task task_of(const struct vv_attend &a, const vv_launch *on) {
 
 int launch_shared(const struct vv_attend &a, const vv_launch *on) {
     tile_shape s = {};
-    s.value = CHUNK * by_shared_queries<SHARED_HEADS>::KEY_ROW;
-    s.query = s.value + CHUNK * by_shared_queries<SHARED_HEADS>::VALUE_ROW;
+    s.query = by_shared_queries<SHARED_HEADS>::BYTES;
     s.bytes = s.query + (uint32_t)(2 * SHARED_HEADS * a.width * sizeof(float));
     dim3 blocks((unsigned)(a.kv_heads * vv_blocks(a.heads / a.kv_heads, 2 * SHARED_HEADS)),
                 (unsigned)vv_rows(a.rows));

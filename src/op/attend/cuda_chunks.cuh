@@ -67,15 +67,14 @@ __device__ void tile_softmax(const task &t, const tile &b, tile_small<HEADS> *m,
 }
 
 /*
- * Chunks first … end - 1, of which the first one's entries are known; `way` is how
- * it is done. ALL: merged and finished, else one that is left in `to`. While the values of a
- * chunk are taken the next keys are on their way; where keys and values share their place, the
- * values of this one while its softmax is taken.
+ * Chunks first … end - 1, of which the first one's entries are known; `way` is how it is done. ALL:
+ * merged and finished, else one that is left in `to`. While the values of a chunk are taken the
+ * next keys are on their way, and the next values while those are scored, but for those that share
+ * a place.
  */
 template <int HEADS, bool ALL, typename Way>
 __device__ void take_chunks(const task &t, const tile_shape &shape, const tile &b, uint32_t first,
                             uint32_t end, const partials &to, tile_small<HEADS> *m, Way &way) {
-    const bool apart = shape.value > 0;
     float o[HEADS][4] = {};
     merged s[softmax_rounds<HEADS>];
     for (merged &one : s) {
@@ -90,17 +89,16 @@ __device__ void take_chunks(const task &t, const tile_shape &shape, const tile &
             m->entry[chunk % 2][threadIdx.x] = entry_of(t, b.k, b.row, chunk * CHUNK + threadIdx.x);
         }
     };
-    auto copy_keys = [&](uint32_t c) { way.copy_keys(t, b, shape, m->entry[c % 2], count_of(c)); };
-    auto copy_values = [&](uint32_t c) {
-        way.copy_values(t, b, shape, m->entry[c % 2], count_of(c));
+    /* After the values in front, all that there's place for; those whose place values had. */
+    auto copy_last_keys = [&](uint32_t c) {
+        way.template copy_keys<true>(t, b, shape, m->entry[c % 2], count_of(c));
+        vv_copy_commit();
+        way.template copy_values<false>(t, b, shape, m->entry[c % 2], count_of(c));
+        vv_copy_commit();
     };
     __syncthreads();
-    copy_keys(first);
-    vv_copy_commit();
-    if (apart) {
-        copy_values(first);
-    }
-    vv_copy_commit();
+    way.template copy_keys<false>(t, b, shape, m->entry[first % 2], count_of(first));
+    copy_last_keys(first);
     way.begin(t, b);
     for (uint32_t c = first; c < end; c++) {
         uint32_t count = count_of(c);
@@ -109,11 +107,9 @@ __device__ void take_chunks(const task &t, const tile_shape &shape, const tile &
         __syncthreads();
         way.score(t, b, shape, count, m);
         __syncthreads();
-        if (apart) {
-            copy_keys(c + 1);
-        } else {
-            copy_values(c);
-        }
+        way.template copy_values<true>(t, b, shape, m->entry[c % 2], count);
+        vv_copy_commit();
+        way.template copy_keys<false>(t, b, shape, m->entry[(c + 1) % 2], count_of(c + 1));
         vv_copy_commit();
         tile_softmax<HEADS>(t, b, m, [&](unsigned head, float2 softmax, unsigned i) {
             bool tells = threadIdx.x % VV_LANES == 0 && head < b.heads;
@@ -128,24 +124,14 @@ __device__ void take_chunks(const task &t, const tile_shape &shape, const tile &
                 to.softmax[(b.row * t.a.heads + b.head + head) * to.chunks + c] = softmax;
             }
         });
-        if (apart) {
-            vv_copy_wait<1>();
-        } else {
-            vv_copy_wait<0>();
-        }
+        vv_copy_wait<1>();
         __syncthreads();
         float o_c[HEADS][4];
         way.values(t, b, shape, count, m, o_c);
         if (ALL) {
             merge_tile<HEADS>(m, o_c, o);
             __syncthreads();
-            if (apart) {
-                copy_values(c + 1);
-            } else {
-                copy_keys(c + 1);
-                vv_copy_commit();
-            }
-            vv_copy_commit();
+            copy_last_keys(c + 1);
         } else {
             each_output<HEADS>(t, b, o_c, [&](size_t h, unsigned d, const float(&x)[4]) {
                 size_t at = (b.row * t.a.heads + b.head + h) * to.chunks + c;
@@ -197,6 +183,7 @@ __device__ void take_row(const task &t, const tile_shape &shape, size_t row, Way
     __shared__ tile_small<HEADS> m;
     keys k = keys_of(t, row);
     tile b = tile_of<HEADS>(t, shape, row, blockIdx.x, k, vv_dynamic_shared<uint8_t>());
+    way.place(&b);
     if (!keys_valid(t, k)) {
         return;
     }
@@ -215,7 +202,7 @@ __global__ void __launch_bounds__(TILE_THREADS) all_chunks(task t, tile_shape sh
 }
 
 /* The same with twice as many heads. */
-__global__ void __launch_bounds__(TILE_THREADS, 2) all_chunks_shared(task t, tile_shape shape) {
+__global__ void __launch_bounds__(TILE_THREADS, 3) all_chunks_shared(task t, tile_shape shape) {
     vv_follow();
     by_shared_queries<SHARED_HEADS> q = {
         reinterpret_cast<float4 *>(vv_dynamic_shared<uint8_t>() + shape.query)};

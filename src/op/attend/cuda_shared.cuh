@@ -20,9 +20,20 @@ template <int HEADS> struct by_shared_queries {
     static constexpr int SEGMENTS = TILE_WIDTH / VV_SEGMENT;
     static constexpr uint32_t VALUE_ROW = TILE_WIDTH * 2; /* bytes */
     static constexpr uint32_t KEY_ROW = VALUE_ROW + 16;   /* neighbours lie in other banks */
+    /*
+     * The last values of a chunk take the place of its last keys, so that a processor has room for
+     * three blocks: values, then keys from number HEAD on, in whose place values go on, then the
+     * keys before those.
+     */
+    static constexpr uint32_t TAIL = 16, HEAD = CHUNK - TAIL;
+    static constexpr uint32_t BYTES = HEAD * VALUE_ROW + CHUNK * KEY_ROW;
     /* Of head h, segment and pair of rounds: elements 32 pair + g, + 8, + 16, + 24 for each g. */
     float4 *q; /* [2 · HEADS][SEGMENTS][PAIRS][8] shared */
 
+    __device__ void place(tile *b) const {
+        b->value = b->key;
+        b->key += HEAD * VALUE_ROW;
+    }
     __device__ void begin(const task &t, const tile &b) {
         constexpr unsigned WIDTH = TILE_WIDTH;
         float *to = reinterpret_cast<float *>(q);
@@ -33,43 +44,43 @@ template <int HEADS> struct by_shared_queries {
         }
     }
 
-    /* A warp a quarter of the rows. */
-    template <uint32_t ROW>
+    /* Rows FIRST … END - 1 of a chunk: a warp some that follow each other. */
+    template <uint32_t FIRST, uint32_t END, uint32_t ROW>
     static __device__ void copy(const struct vv_state_view &v, const task &t, const tile &b,
                                 const uint32_t *entry, uint32_t count, uint8_t *to) {
-        constexpr uint32_t rows = CHUNK / TILE_WARPS;
-        uint32_t first = threadIdx.x / 32 * rows, lane = threadIdx.x % 32 * 16;
+        constexpr uint32_t rows = (END - FIRST) / TILE_WARPS;
+        uint32_t begin = threadIdx.x / 32 * rows, lane = threadIdx.x % 32 * 16;
         const uint8_t *from = entry_at(v, b.k, 0) + b.kv_head * VALUE_ROW + lane;
         uint32_t stride = (uint32_t)v.entry_stride, row[rows];
-        to += first * ROW + lane;
+        to += begin * ROW + lane;
+        begin += FIRST;
         VV_UNROLL
         for (uint32_t i = 0; i < rows; i += 4) { /* what is beyond `count` is not used */
-            uint4 four = *reinterpret_cast<const uint4 *>(entry + first + i);
+            uint4 four = *reinterpret_cast<const uint4 *>(entry + begin + i);
             memcpy(row + i, &four, sizeof four);
-        }
-        if (count == CHUNK) {
-            VV_UNROLL
-            for (uint32_t i = 0; i < rows; i++) {
-                vv_copy_async<16>(to + i * ROW, from + (size_t)row[i] * stride);
-            }
-            return;
         }
         VV_UNROLL
         for (uint32_t i = 0; i < rows; i++) {
-            if (first + i < count) {
+            if (count == CHUNK || begin + i < count) {
                 vv_copy_async<16>(to + i * ROW, from + (size_t)row[i] * stride);
             }
         }
     }
+    static __device__ uint8_t *keys_from(const tile &b, uint32_t first) {
+        return b.key + (first >= HEAD ? first - HEAD : first + TAIL) * KEY_ROW;
+    }
+    template <bool LAST>
     static __device__ void copy_keys(const task &t, const tile &b, const tile_shape &,
                                      const uint32_t *entry, uint32_t count) {
-        copy<KEY_ROW>(t.a.k, t, b, entry, count, b.key);
+        copy<LAST ? HEAD : 0, LAST ? CHUNK : HEAD, KEY_ROW>(t.a.k, t, b, entry, count,
+                                                            keys_from(b, LAST ? HEAD : 0));
     }
+    template <bool LAST>
     static __device__ void copy_values(const task &t, const tile &b, const tile_shape &,
                                        const uint32_t *entry, uint32_t count) {
-        copy<VALUE_ROW>(t.a.v, t, b, entry, count, b.value);
+        copy<LAST ? HEAD : 0, LAST ? CHUNK : HEAD, VALUE_ROW>(
+            t.a.v, t, b, entry, count, b.value + (LAST ? HEAD : 0) * VALUE_ROW);
     }
-
     /* Sums over a segment of keys `at` … at + 15 for the thread's heads: lane sums of the keys 2 t,
      * 2 t + 1, 8 + 2 t, 8 + 2 t + 1 become whole ones of one of those and half of the heads. */
     __device__ void segment(const uint8_t *key, int which, unsigned first,
@@ -121,7 +132,7 @@ template <int HEADS> struct by_shared_queries {
             float z[HEADS / 2] = {}, sum[AT_ONCE * HEADS];
             VV_UNROLL_BY(1)
             for (int which = 0; which < SEGMENTS; which++) {
-                segment(b.key + at * KEY_ROW, which, first, sum);
+                segment(keys_from(b, at), which, first, sum);
                 for (int i = 0; i < HEADS / 2; i++) {
                     z[i] += sum[i];
                 }

@@ -56,9 +56,15 @@ struct tile {
 template <int HEADS> struct by_own_queries {
     /* Of head h elements seg · 128 + 16 j + 2 g, and the next: the thread's lanes. */
     float2 q[HEADS][2 * ROUNDS];
+    __device__ void place(tile *) const {
+    }
     __device__ void begin(const task &t, const tile &b);
+    /* LAST: those that share their place, which it is the values' turn to have between a chunk's
+     * scores and the next keys: all or none. */
+    template <bool LAST>
     static __device__ void copy_keys(const task &t, const tile &b, const tile_shape &shape,
                                      const uint32_t *entry, uint32_t count);
+    template <bool LAST>
     static __device__ void copy_values(const task &t, const tile &b, const tile_shape &shape,
                                        const uint32_t *entry, uint32_t count);
     __device__ void score(const task &t, const tile &b, const tile_shape &shape, uint32_t count,
@@ -103,16 +109,22 @@ __device__ void copy_chunk(const struct vv_state_view &v, const task &t, const t
 }
 
 template <int HEADS>
+template <bool LAST>
 __device__ void by_own_queries<HEADS>::copy_keys(const task &t, const tile &b,
                                                  const tile_shape &shape, const uint32_t *entry,
                                                  uint32_t count) {
-    copy_chunk(t.a.k, t, b, entry, count, b.key, shape.key_row);
+    if (LAST == (shape.value == 0)) {
+        copy_chunk(t.a.k, t, b, entry, count, b.key, shape.key_row);
+    }
 }
 template <int HEADS>
+template <bool LAST>
 __device__ void by_own_queries<HEADS>::copy_values(const task &t, const tile &b,
                                                    const tile_shape &shape, const uint32_t *entry,
                                                    uint32_t count) {
-    copy_chunk(t.a.v, t, b, entry, count, b.value, shape.value_row);
+    if (LAST == (shape.value == 0)) {
+        copy_chunk(t.a.v, t, b, entry, count, b.value, shape.value_row);
+    }
 }
 
 /* Asks for what a chunk's copies would read. */

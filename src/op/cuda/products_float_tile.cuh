@@ -29,8 +29,11 @@ struct float_memory {
 static VV_DEVICE unsigned float_piece(unsigned l, unsigned four, unsigned row) {
     return (2 * l + four) ^ (l / 4 % 2) ^ row % 8;
 }
-static VV_DEVICE unsigned float_place(unsigned l, unsigned j, unsigned row) {
-    return float_piece(l, j / 4, row) * 4 + (j % 4 ^ l / 8 * 2);
+/* Activations stand in another order than weights: what is multiplied then is read into registers
+ * of different banks. */
+constexpr unsigned FLOAT_SWAP = 1;
+static VV_DEVICE unsigned float_place(unsigned l, unsigned j, unsigned row, unsigned swap) {
+    return float_piece(l, j / 4, row) * 4 + (j % 4 ^ l / 8 * 2 ^ swap);
 }
 
 /* Which products a thread has: rows of both are some apart, and threads 1 or 2 apart in a warp
@@ -55,15 +58,16 @@ static VV_DEVICE void copy_floats(unsigned width, unsigned segment, unsigned fir
     float(*to)[VV_SEGMENT] = memory.stage[segment % 2];
     VV_UNROLL
     for (unsigned i = 0; i < 4; i++) { /* value 32 i + lane */
-        put[i] = float_place(l, 2 * i + lane / VV_LANES, warp);
+        put[i] = float_place(l, 2 * i + lane / VV_LANES, warp, 0);
     }
     VV_UNROLL_BY(2)
     for (unsigned r = first + warp; r < end; r += THREADS / 32) {
         const float *from = reinterpret_cast<const float *>(memory.row[r]) + begin;
+        unsigned swap = r < FLOAT_SLOTS ? 0 : FLOAT_SWAP;
         VV_UNROLL
         for (unsigned i = 0; i < 4; i++) {
             bool here = WHOLE || begin + 32 * i < width;
-            vv_copy_async<4>(&to[r][put[i]], from + (here ? 32 * i : 0), here ? 4 : 0);
+            vv_copy_async<4>(&to[r][put[i] ^ swap], from + (here ? 32 * i : 0), here ? 4 : 0);
         }
     }
 }
@@ -77,7 +81,7 @@ static VV_DEVICE void widen_floats(int type, unsigned width, unsigned segment,
         VV_UNROLL
         for (unsigned i = 0; i < VV_SEGMENT; i += 32) {
             unsigned at = i + threadIdx.x % 32, k = segment * VV_SEGMENT + at;
-            memory.stage[segment % 2][r][float_place(at % VV_LANES, at / VV_LANES, warp)] =
+            memory.stage[segment % 2][r][float_place(at % VV_LANES, at / VV_LANES, warp, 0)] =
                 k < width ? float_at(type, memory.row[r], k) : 0.0f;
         }
     }
@@ -114,21 +118,21 @@ static VV_DEVICE void float_lane(const float_lanes &in, float (&lane)[FLOAT_PROD
     for (unsigned four = 0; four < 2; four++) {
         constexpr unsigned moved = MORE / 4 % 2;
         float w[FLOAT_OUTPUTS][4], x[FLOAT_ROWS][4];
-        auto load = [&](float(&to)[4], const float *from, unsigned row) {
+        auto load = [&](float(&to)[4], const float *from, unsigned row, unsigned swap) {
             float4 all = *reinterpret_cast<const float4 *>(from + row * VV_SEGMENT + MORE * 8);
             const float raw[4] = {all.x, all.y, all.z, all.w};
             VV_UNROLL
             for (unsigned j = 0; j < 4; j++) {
-                to[j] = raw[j ^ MORE / 8 * 2];
+                to[j] = raw[j ^ MORE / 8 * 2 ^ swap];
             }
         };
         VV_UNROLL
         for (unsigned i = 0; i < FLOAT_OUTPUTS; i++) {
-            load(w[i], in.slot[i % 2][four ^ moved], i * FLOAT_SLOT_STEP);
+            load(w[i], in.slot[i % 2][four ^ moved], i * FLOAT_SLOT_STEP, 0);
         }
         VV_UNROLL
         for (unsigned i = 0; i < FLOAT_ROWS; i++) {
-            load(x[i], in.row[four ^ moved], i * FLOAT_ROW_STEP);
+            load(x[i], in.row[four ^ moved], i * FLOAT_ROW_STEP, FLOAT_SWAP);
         }
         VV_UNROLL
         for (unsigned j = 0; j < 4; j++) {
