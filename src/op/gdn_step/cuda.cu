@@ -70,7 +70,7 @@ template <class S> prepared prepared_at(const struct vv_gdn_step &a, void *at) {
 
 /* Blocks of the scan have a processor each, if there are enough: none begins before all that was
  * prepared is there. */
-template <class S> int launch_many(const task &t, const vv_launch *on) {
+template <class S> int launch_shape(const task &t, const vv_launch *on) {
     const struct vv_gdn_step &a = t.a;
     size_t rows = (size_t)t.rows, taps = a.kernel - 1 + PREPARED_TOGETHER;
     unsigned heads = (unsigned)a.value_heads, pieces = vv_blocks(a.value_dim, PREPARED_VALUES);
@@ -91,14 +91,14 @@ template <class S> int launch_many(const task &t, const vv_launch *on) {
 }
 
 /* As many heads together as share a key head, and can be divided by. */
-int launch_many_rows(const task &t, const vv_launch *on) {
+int launch_many(const task &t, const vv_launch *on) {
     size_t shared = t.a.value_heads / t.a.key_heads;
     if (t.a.key_dim > VV_SEGMENT) {
-        return launch_many<scan_shape<1, 1, 1, 2, 8>>(t, on);
+        return launch_shape<scan_shape<1, 1, 1, 2, 8>>(t, on);
     }
-    return shared % 3 == 0   ? launch_many<scan_shape<4, 3, 1, 1, 8>>(t, on)
-           : shared % 2 == 0 ? launch_many<scan_shape<4, 2, 1, 1, 16>>(t, on)
-                             : launch_many<scan_shape<4, 1, 2, 1, 16>>(t, on);
+    return shared % 3 == 0   ? launch_shape<scan_shape<4, 3, 1, 1, 8>>(t, on)
+           : shared % 2 == 0 ? launch_shape<scan_shape<4, 2, 1, 1, 16>>(t, on)
+                             : launch_shape<scan_shape<4, 1, 2, 1, 16>>(t, on);
 }
 
 bool supported(const struct vv_gdn_step &a) {
@@ -128,7 +128,7 @@ int launch(const void *args, const vv_launch *on) {
     if (few(a)) {
         return launch_few(t, few_planes{}, on);
     }
-    return launch_many_rows(t, on);
+    return launch_many(t, on);
 }
 
 /* The planes, too. */
@@ -149,14 +149,10 @@ int launch_planes(const vv_whole *whole, const vv_launch *on) {
 }
 const vv_whole_way whole_way = {fits_planes, launch_planes};
 
-/* The scan alone, whatever the rows. */
-bool fits_shared(const void *args) {
+/* The scan, however few rows there are. */
+int launch_scan(const void *args, const vv_launch *on) {
     const auto &a = *static_cast<const struct vv_gdn_step *>(args);
-    return a.key_dim <= VV_SEGMENT && a.value_heads / a.key_heads % 3 == 0;
-}
-template <class S> int launch_scan(const void *args, const vv_launch *on) {
-    const auto &a = *static_cast<const struct vv_gdn_step *>(args);
-    return supported(a) ? launch_many<S>(task_of(a, on), on) : VV_ERROR_UNSUPPORTED;
+    return supported(a) ? launch_many(task_of(a, on), on) : VV_ERROR_UNSUPPORTED;
 }
 
 size_t scratch(const void *args, const vv_launch *) {
@@ -165,12 +161,7 @@ size_t scratch(const void *args, const vv_launch *) {
 }
 
 const vv_variant variants[] = {
-    {"gdn_step/cuda_3_1_8_by_4", VV_CUDA_ANY, true, fits_shared, nullptr, nullptr,
-     launch_scan<scan_shape<4, 3, 1, 1, 8>>, scratch},
-    {"gdn_step/cuda_3_1_16_by_4", VV_CUDA_ANY, true, fits_shared, nullptr, nullptr,
-     launch_scan<scan_shape<4, 3, 1, 1, 16>>, scratch},
-    {"gdn_step/cuda_3_1_16_by_2", VV_CUDA_ANY, true, fits_shared, nullptr, nullptr,
-     launch_scan<scan_shape<2, 3, 1, 1, 16>>, scratch},
+    {"gdn_step/cuda_scan", VV_CUDA_ANY, true, nullptr, nullptr, nullptr, launch_scan, scratch},
     {"gdn_step/cuda", VV_CUDA_ANY, true, nullptr, nullptr, nullptr, launch, scratch, nullptr,
      &whole_way},
     {},

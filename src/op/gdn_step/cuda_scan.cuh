@@ -173,40 +173,58 @@ VV_DEVICE void take_elements(float (&s)[ELEMENTS], const float (&k)[ELEMENTS], f
     }
 }
 
-/* What a thread has of S; k̂, β, and Sᵀ k̂ of the row that comes next, by whose decay S has been
- * multiplied. */
+/*
+ * What a thread has of S, by whose decay it has been multiplied; of the row that comes next, β, v,
+ * k̂, q̂ and r = Sᵀ k̂; and of the row after it its gates and k̂. All that is read is asked for a row
+ * before it is used.
+ */
 template <class S> struct scanned {
-    float s[S::HEADS][S::COLUMNS][S::ELEMENTS], k[S::ELEMENTS], beta[S::HEADS], r[S::C];
+    float s[S::HEADS][S::COLUMNS][S::ELEMENTS];
+    float q[S::ELEMENTS], k[S::ELEMENTS], next[S::ELEMENTS];
+    float2 gates[S::HEADS];
+    float beta[S::HEADS], v[S::C], r[S::C];
 
-    /* Row i; of y the thread's own lanes' sums go to `read`. */
+    __device__ void begin(const scan_rows<S> &rows, unsigned g) {
+        load_staged<S>(next, rows.row(0).k, g);
+        memcpy(gates, rows.row(0).gates, sizeof gates);
+    }
+    /* Row i, or only what precedes row 0; of y the thread's own lanes' sums go to `read`. */
     template <bool MOVE>
     __device__ void take(const scan_rows<S> &rows, int32_t i, unsigned column, unsigned g,
                          float (&read)[S::C][S::SEGMENTS]) {
-        constexpr int LANE_KEYS = (int)VV_LANE_VALUES;
-        const scan_row<S> &now = rows.row(i), &then = rows.row(MOVE ? i + 1 : i);
-        float q[S::ELEMENTS], next[S::ELEMENTS], next_beta[S::HEADS];
-        load_staged<S>(q, now.q, g);
-        load_staged<S>(next, then.k, g);
+        constexpr int LANE_KEYS = (int)VV_LANE_VALUES, N = S::COLUMNS;
+        const scan_row<S> &then = rows.row(MOVE ? i + 1 : i), &after = rows.row(MOVE ? i + 2 : 1);
+        float next_q[S::ELEMENTS], next_k[S::ELEMENTS], next_v[S::C];
+        float2 next_gates[S::HEADS];
         VV_UNROLL
         for (int c = 0; c < S::C; c++) {
-            constexpr int N = S::COLUMNS;
-            float2 gates = then.gates[c / N];
-            float delta = beta[c / N] * (now.v[c / N][column + (unsigned)(c % N)] - r[c]);
-            float total = 0.0f;
+            float delta = beta[c / N] * (v[c] - r[c]), total = 0.0f;
+            if (c == 0) {
+                load_staged<S>(next_q, then.q, g);
+                load_staged<S>(next_k, after.k, g);
+                memcpy(next_gates, after.gates, sizeof next_gates);
+            }
+            next_v[c] = then.v[c / N][column + (unsigned)(c % N)];
             VV_UNROLL
             for (int segment = 0; segment < S::SEGMENTS; segment++) {
                 float y[S::LANES] = {}, ahead[S::LANES] = {};
                 int first = segment * S::KEYS;
-                take_elements<MOVE>(s[c / N][c % N], k, delta, q, gates.x, next, first,
+                take_elements<MOVE>(s[c / N][c % N], k, delta, q, gates[c / N].x, next, first,
                                     first + LANE_KEYS, y, ahead);
                 read[c][segment] = own_lanes<S>(y);
                 total += add_over_sharers<S>(own_lanes<S>(ahead));
             }
             r[c] = total;
-            next_beta[c / N] = gates.y;
         }
-        memcpy(k, next, sizeof next);
-        memcpy(beta, next_beta, sizeof beta);
+        VV_UNROLL
+        for (int h = 0; h < S::HEADS; h++) {
+            beta[h] = gates[h].y;
+        }
+        memcpy(gates, next_gates, sizeof gates);
+        memcpy(v, next_v, sizeof v);
+        memcpy(q, next_q, sizeof q);
+        memcpy(k, next, sizeof k);
+        memcpy(next, next_k, sizeof next);
     }
 };
 
@@ -320,6 +338,7 @@ template <class S> __global__ void __launch_bounds__(S::THREADS, 1) scan(task t,
         if (i == 0) {
             float none[S::C][S::SEGMENTS];
             scan_rows<S> rows = {stage(0), stage(1), 0};
+            x.begin(rows, g);
             x.template take<false>(rows, 0, column, g, none);
         }
         scan_stage<S>(t, b, out, x, stage(i), stage(i + 1), b.s.end - n, column, g);
