@@ -46,8 +46,8 @@ template <int HEADS> struct by_shared_queries {
 
     /* Rows FIRST … END - 1 of a chunk: a warp some that follow each other. */
     template <uint32_t FIRST, uint32_t END, uint32_t ROW>
-    static __device__ void copy(const struct vv_state_view &v, const task &t, const tile &b,
-                                const uint32_t *entry, uint32_t count, uint8_t *to) {
+    static __device__ void copy(const struct vv_state_view &v, const tile &b, const uint32_t *entry,
+                                uint32_t count, uint8_t *to) {
         constexpr uint32_t rows = (END - FIRST) / TILE_WARPS;
         uint32_t begin = threadIdx.x / 32 * rows, lane = threadIdx.x % 32 * 16;
         const uint8_t *from = entry_at(v, b.k, 0) + b.kv_head * VALUE_ROW + lane;
@@ -72,14 +72,14 @@ template <int HEADS> struct by_shared_queries {
     template <bool LAST>
     static __device__ void copy_keys(const task &t, const tile &b, const tile_shape &,
                                      const uint32_t *entry, uint32_t count) {
-        copy<LAST ? HEAD : 0, LAST ? CHUNK : HEAD, KEY_ROW>(t.a.k, t, b, entry, count,
+        copy<LAST ? HEAD : 0, LAST ? CHUNK : HEAD, KEY_ROW>(t.a.k, b, entry, count,
                                                             keys_from(b, LAST ? HEAD : 0));
     }
     template <bool LAST>
     static __device__ void copy_values(const task &t, const tile &b, const tile_shape &,
                                        const uint32_t *entry, uint32_t count) {
         copy<LAST ? HEAD : 0, LAST ? CHUNK : HEAD, VALUE_ROW>(
-            t.a.v, t, b, entry, count, b.value + (LAST ? HEAD : 0) * VALUE_ROW);
+            t.a.v, b, entry, count, b.value + (LAST ? HEAD : 0) * VALUE_ROW);
     }
     /* Sums over a segment of keys `at` … at + 15 for the thread's heads: lane sums of the keys 2 t,
      * 2 t + 1, 8 + 2 t, 8 + 2 t + 1 become whole ones of one of those and half of the heads. */
