@@ -16,9 +16,10 @@
 #include <math.h>
 #include <string.h>
 
-/* A machine: a window of r rows takes 1 + slope (r - 1)^power, a draft `draft`. */
+/* A machine: a window of r rows takes 1 + slope (r - 1)^power, of several `step` more, a draft
+ * `draft`. */
 struct machine {
-    double slope, power, draft, noise;
+    double slope, power, draft, noise, step;
 };
 
 /* A text: the i-th draft is right with chance right * fall^i. */
@@ -27,7 +28,7 @@ struct text {
 };
 
 static double window_time(const struct machine *m, uint32_t rows) {
-    return 1 + m->slope * pow(rows - 1, m->power);
+    return 1 + m->slope * pow(rows - 1, m->power) + (rows > 1 ? m->step : 0);
 }
 
 static double chance(const struct text *t, uint32_t i) {
@@ -121,7 +122,7 @@ static double share(const struct machine *m, const struct text *t, uint64_t know
 static const struct machine machines[] = {
     {0.02, 1, 0.02, 0}, {0.1, 1, 0.05, 0},    {0.3, 1, 0.05, 0},   {0.3, 1, 0.3, 0},
     {0.6, 0.8, 0.1, 0}, {1, 1, 0.1, 0},       {0.05, 2, 0.05, 0},  {0.1, 1, 0.05, 0.1},
-    {0.3, 1, 0.1, 0.1}, {0.6, 0.8, 0.1, 0.3}, {0.3, 1, 0.05, 0.5},
+    {0.3, 1, 0.1, 0.1}, {0.6, 0.8, 0.1, 0.3}, {0.3, 1, 0.05, 0.5}, {0.17, 1, 0.065, 0.05, 0.45},
 };
 static const double rights[] = {0, 0.2, 0.4, 0.6, 0.7, 0.8, 0.9, 1};
 enum { MACHINES = sizeof machines / sizeof *machines, RIGHTS = sizeof rights / sizeof *rights };
@@ -218,6 +219,14 @@ static void times_are_interpolated(void **state) {
     assert_true(fabs(vv_depth_seconds(&d, 3) - 2) < 1e-12);
     assert_true(fabs(vv_depth_seconds(&d, 9) - 5) < 1e-12);
     assert_true(vv_depth_seconds(&d, 5) == 3);
+
+    d = (struct vv_depth){0}; /* a step to several rows */
+    vv_depth_window(&d, 1, 1);
+    vv_depth_window(&d, 2, 1.6);
+    assert_true(fabs(vv_depth_seconds(&d, 4) - 1.9) < 1e-12);
+    vv_depth_window(&d, 4, 2);
+    assert_true(fabs(vv_depth_seconds(&d, 3) - 1.8) < 1e-12);
+    assert_true(fabs(vv_depth_seconds(&d, 9) - 3) < 1e-12);
 }
 
 int main(void) {

@@ -13,6 +13,10 @@ static const double guess_weight = 2;                                 /* tries t
 static const double keep = 0.99;                                      /* of the counts, each try */
 static const double lately_share = 0.1, lately_tries = 8, surprise = 3.5;
 static const double usual_slope = 0.1; /* of a row more, in plain windows' time, or of a draft */
+/* From one row to two there is a step on some machines (a GPU's kernels of one row are others),
+ * after which rows are cheap: from so many plain windows on it is taken for one, and a row more for
+ * a share of it. */
+static const double step_least = 0.4, step_share = 0.25;
 
 /* ---- times ---- */
 
@@ -22,7 +26,7 @@ static void add_sample(struct vv_cost *cost, uint64_t window, double seconds) {
 }
 
 static double median(const struct vv_cost *cost) {
-    double sorted[VV_COST_SAMPLES];
+    double sorted[VV_COST_SAMPLES] = {0};
     size_t n = cost->count < VV_COST_SAMPLES ? (size_t)cost->count : VV_COST_SAMPLES;
     for (size_t i = 0; i < n; i++) {
         size_t at = i;
@@ -42,6 +46,18 @@ static uint32_t measured(const struct vv_depth *d, uint32_t rows, int by) {
     return rows <= VV_VERIFY_ROWS_MAX ? rows : 0;
 }
 
+/* What a row more costs beyond the largest measured size, which has several: the mean, and behind a
+ * step what it cost from the size before. */
+static double beyond(const struct vv_depth *d, uint32_t largest) {
+    double one = median(&d->rows[1]), slope = (median(&d->rows[largest]) - one) / (largest - 1);
+    if (d->rows[2].count == 0 || median(&d->rows[2]) - one < step_least * one) {
+        return slope;
+    }
+    uint32_t before = measured(d, largest - 1, -1);
+    return before > 1 ? (median(&d->rows[largest]) - median(&d->rows[before])) / (largest - before)
+                      : step_share * slope;
+}
+
 double vv_depth_seconds(const struct vv_depth *d, uint32_t rows) {
     uint32_t below = measured(d, rows, -1), above = measured(d, rows, 1);
     if (below == rows || below == 0) {
@@ -51,7 +67,7 @@ double vv_depth_seconds(const struct vv_depth *d, uint32_t rows) {
     if (above > 0) {
         slope = (median(&d->rows[above]) - low) / (above - below);
     } else if (below > 1 && d->rows[1].count > 0) {
-        slope = (low - median(&d->rows[1])) / (below - 1);
+        slope = beyond(d, below);
     }
     return low + (rows - below) * (slope > 0 ? slope : 0);
 }
