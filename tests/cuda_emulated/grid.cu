@@ -1,28 +1,6 @@
-/* Blocks that wait for each other: barriers, and words that carry their launch's number. */
+/* Blocks that wait for each other: for words that carry their launch's number. */
 #include "device/cuda/grid.cuh"
 #include "test.h"
-
-/* Every block adds up what all blocks wrote in the round before. */
-static __global__ void add_rounds(vv_meeting *m, unsigned *value, unsigned *sums, unsigned rounds) {
-    unsigned *mine = vv_dynamic_shared<unsigned>();
-    for (unsigned round = 0; round < rounds; round++) {
-        if (threadIdx.x == 5) {
-            value[blockIdx.x] = (blockIdx.x + 1) * (round + 1);
-        }
-        vv_meet(m);
-        mine[threadIdx.x] = threadIdx.x < gridDim.x ? value[threadIdx.x] : 0;
-        __syncthreads();
-        if (threadIdx.x == 0) {
-            unsigned sum = 0;
-            for (unsigned i = 0; i < blockDim.x; i++) {
-                sum += mine[i];
-            }
-            sums[round * gridDim.x + blockIdx.x] = sum;
-        }
-        unsigned begun = vv_meet_begin(m); /* nobody writes the next before all have read */
-        vv_meet_end(m, begun);
-    }
-}
 
 /* A block puts a word, and takes those of all. */
 static __global__ void exchange(vv_meeting *m, float *sums, float add) {
@@ -46,23 +24,15 @@ static __global__ void exchange(vv_meeting *m, float *sums, float add) {
 }
 
 void test_grid() {
-    constexpr unsigned threads = 64, rounds = 3;
+    constexpr unsigned threads = 64;
     int processors = 0;
     SUCCEEDS(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0));
     unsigned blocks = (unsigned)processors < threads ? (unsigned)processors : threads;
     on_device<vv_meeting> meeting{std::vector<vv_meeting>(1)};
-    on_device<unsigned> value{std::vector<unsigned>(blocks)};
-    on_device<unsigned> sums{std::vector<unsigned>(rounds * blocks)};
     on_device<float> floats{std::vector<float>(blocks)};
     vv_launch on = {};
     on.processors = blocks;
     for (unsigned again = 0; again < 5; again++) {
-        EXPECT(vv_start_grid(&on, add_rounds, threads, threads * sizeof(unsigned), meeting.at,
-                             value.at, sums.at, rounds) == VV_OK);
-        auto found = sums.read();
-        for (unsigned i = 0; i < rounds * blocks; i++) {
-            EXPECT(found[i] == (i / blocks + 1) * blocks * (blocks + 1) / 2);
-        }
         float add = (float)again * 100;
         EXPECT(vv_start_grid(&on, exchange, threads, threads * sizeof(float), meeting.at, floats.at,
                              add) == VV_OK);

@@ -56,7 +56,7 @@ template <int a, int b> static __global__ void trap_in_template() {
 }
 static __global__ void wait_for_nobody(vv_meeting *m) {
     if (blockIdx.x != 1) {
-        vv_meet(m);
+        vv_take_word(m->word, 1);
     }
 }
 static __global__ void write_behind(char *to) {

@@ -1,6 +1,6 @@
 /*
  * Kernels whose blocks are all there at once, one a processor, so that they can wait for each
- * other: at barriers, or for words that say themselves of which launch they are.
+ * other: for words that say themselves of which launch they are.
  *
  * Why none waits for ever: the launch is refused where not all blocks find room on an empty device;
  * kernels in front of it end by themselves, and those behind it come to the processors only when
@@ -18,63 +18,12 @@ constexpr unsigned VV_MEETING_BLOCKS = 1024, VV_MEETING_WORDS = 1 << 15;
 
 /* Zeroed when the device is opened, and never again. */
 struct vv_meeting {
-    unsigned
-        arrived; /* the upper bit changes when all have come to a barrier, then the rest is 0 */
-    unsigned apart[31];
     unsigned turn[VV_MEETING_BLOCKS]; /* launches that the block has been in: equal, between them */
     unsigned long long word[VV_MEETING_WORDS]; /* for any launch to use */
 };
 
-VV_DEVICE unsigned vv_add_released(unsigned *at, unsigned value) {
-#ifdef __CUDACC__
-    unsigned old;
-    asm volatile("atom.add.release.gpu.global.u32 %0, [%1], %2;"
-                 : "=r"(old)
-                 : "l"(__cvta_generic_to_global(at)), "r"(value)
-                 : "memory");
-    return old;
-#else
-    return atomicAdd(at, value);
-#endif
-}
-VV_DEVICE unsigned vv_load_acquired(const unsigned *at) {
-#ifdef __CUDACC__
-    unsigned value;
-    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];"
-                 : "=r"(value)
-                 : "l"(__cvta_generic_to_global(at))
-                 : "memory");
-    return value;
-#else
-    vv_emulated::pause();
-    return *at;
-#endif
-}
-
 /*
- * A barrier of all blocks: what any thread wrote before it, every thread reads behind it. All
- * threads come to both halves; between them a block may do what needs nothing of others. Returns
- * what vv_meet_end takes.
- */
-VV_DEVICE unsigned vv_meet_begin(vv_meeting *m) {
-    __syncthreads();
-    unsigned all = gridDim.x - 1;
-    return threadIdx.x == 0 ? vv_add_released(&m->arrived, blockIdx.x == 0 ? 0x80000000u - all : 1)
-                            : 0;
-}
-VV_DEVICE void vv_meet_end(vv_meeting *m, unsigned begun) {
-    if (threadIdx.x == 0) {
-        while (!((vv_load_acquired(&m->arrived) ^ begun) & 0x80000000u)) {
-        }
-    }
-    __syncthreads();
-}
-VV_DEVICE void vv_meet(vv_meeting *m) {
-    vv_meet_end(m, vv_meet_begin(m));
-}
-
-/*
- * Words that blocks wait for without a barrier: a value and the launch's number, stored as one. The
+ * Words that blocks wait for: a value and the launch's number, stored as one. The
  * number: by vv_begin_turn behind vv_wait_for_front(), by any threads that want it; vv_end_turn: by
  * all threads of the block when none wants it any more. All blocks of a launch do both, once.
  */
