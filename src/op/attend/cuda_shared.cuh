@@ -154,13 +154,7 @@ template <int HEADS> struct by_shared_queries {
             o[h][0] = o[h][1] = o[h][2] = o[h][3] = 0.0f;
         }
         auto key = [&](const uint8_t *at, const float(&p)[HEADS]) {
-            float4 v = four_at(at, true, 0);
-            for (int h = 0; h < HEADS; h++) {
-                o[h][0] = fmaf(p[h], v.x, o[h][0]);
-                o[h][1] = fmaf(p[h], v.y, o[h][1]);
-                o[h][2] = fmaf(p[h], v.z, o[h][2]);
-                o[h][3] = fmaf(p[h], v.w, o[h][3]);
-            }
+            add_value<HEADS>(p, four_at(at, true, 0), o);
         };
         uint32_t left = count;
         VV_UNROLL_BY(2)

@@ -227,6 +227,17 @@ __device__ void by_own_queries<HEADS>::score(const task &t, const tile &b, const
     }
 }
 
+/* A key's four columns of values, for each head by its weight. */
+template <int HEADS>
+__device__ void add_value(const float (&p)[HEADS], float4 v, float (&o)[HEADS][4]) {
+    for (int h = 0; h < HEADS; h++) {
+        o[h][0] = fmaf(p[h], v.x, o[h][0]);
+        o[h][1] = fmaf(p[h], v.y, o[h][1]);
+        o[h][2] = fmaf(p[h], v.z, o[h][2]);
+        o[h][3] = fmaf(p[h], v.w, o[h][3]);
+    }
+}
+
 /* o_c of the thread's columns and heads. */
 template <int HEADS>
 __device__ void by_own_queries<HEADS>::values(const task &t, const tile &b, const tile_shape &shape,
@@ -242,13 +253,7 @@ __device__ void by_own_queries<HEADS>::values(const task &t, const tile &b, cons
         return;
     }
     auto key = [&](uint32_t j, const float(&p)[HEADS]) {
-        float4 v = four_at(b.value + j * shape.value_row, half, d);
-        for (int h = 0; h < HEADS; h++) {
-            o[h][0] = fmaf(p[h], v.x, o[h][0]);
-            o[h][1] = fmaf(p[h], v.y, o[h][1]);
-            o[h][2] = fmaf(p[h], v.z, o[h][2]);
-            o[h][3] = fmaf(p[h], v.w, o[h][3]);
-        }
+        add_value<HEADS>(p, four_at(b.value + j * shape.value_row, half, d), o);
     };
     uint32_t j = 0;
     for (; j + 4 <= count; j += 4) {
