@@ -65,6 +65,10 @@ static bool same_kernels(int type, int other) {
 static bool by_tiles(vv_product_way way) {
     return way >= VV_TILES_OF_64;
 }
+/* A thread multiplies whole segments. */
+static bool by_threads(vv_product_way way) {
+    return way <= VV_BY_FOUR;
+}
 
 struct plan {
     vv_product_way how;
@@ -232,7 +236,7 @@ static size_t shared_most() {
 }
 
 /*
- * Where there are many more tiles than processors can hold at once, blocks of several rows of
+ * Where there are many more tiles than processors can hold at once, blocks of many rows of
  * activations take several tiles each: what is near stays there. One row is faster tile by tile.
  */
 static void stack_tiles(const vv_product_job &job, const vv_launch *on, plan &to) {
@@ -242,7 +246,7 @@ static void stack_tiles(const vv_product_job &job, const vv_launch *on, plan &to
     size_t tiles = (size_t)to.blocks * (job.active ? job.slices_most : 1);
     size_t rest = to.grid.near + 2 * to.sums + reserved;
     size_t alone = shared / (to.grid.held + rest) * on->processors;
-    bool many = to.rows > 1 && !job.active && tiles > waves_least * alone;
+    bool many = !by_threads(to.how) && !job.active && tiles > waves_least * alone;
     if (to.grid.spans > 1 || (!many && !forced)) {
         return;
     }
@@ -269,11 +273,12 @@ static void stack_tiles(const vv_product_job &job, const vv_launch *on, plan &to
  * room at once, and leave as much for the kernel behind. */
 static unsigned threads_of(const vv_product_job &job, const vv_launch *on, const plan &to) {
     constexpr unsigned warps_room = 26;
-    unsigned threads_most = to.grid.turns > 1 ? STREAM_THREADS
-                            : to.rows == 1    ? rows_threads<1>
-                                              : rows_threads<EIGHT>;
+    unsigned threads_most = to.grid.turns > 1         ? STREAM_THREADS
+                            : to.how == VV_ONE_BY_ONE ? rows_threads<1>
+                            : to.how == VV_BY_FOUR    ? rows_threads<FOUR>
+                                                      : rows_threads<EIGHT>;
     unsigned warps_most = threads_most / 32;
-    unsigned turns_most = to.rows == 1 ? 6 : 2;
+    unsigned turns_most = by_threads(to.how) ? 6 : 2;
     size_t room = (size_t)on->processors * warps_room;
     size_t blocks = (size_t)to.blocks * to.grid.together * (job.active ? job.slices_most : 1);
     unsigned turns = (to.tasks + warps_most - 1) / warps_most;
@@ -322,8 +327,11 @@ static vv_product_way rule(const vv_product_job &job, const vv_launch *on) {
     const vv_product_part &p = job.part[0];
     size_t rows = job.active ? job.rows_most : job.rows;
     size_t meet = job.active ? job.rows / job.slices_most : rows;
-    if ((rows <= 1 || (job.active && rows <= EIGHT)) && fits(job, VV_ONE_BY_ONE)) {
+    if (rows <= 1 && fits(job, VV_ONE_BY_ONE)) {
         return VV_ONE_BY_ONE;
+    }
+    if (rows <= (job.active ? EIGHT : FOUR) && fits(job, VV_BY_FOUR)) {
+        return VV_BY_FOUR;
     }
     if (rows <= EIGHT && fits(job, VV_BY_EIGHT)) {
         return VV_BY_EIGHT;
@@ -350,8 +358,9 @@ static unsigned rows_of_block(const vv_product_job &job, const plan &to, const v
 }
 
 /* Of a job of several rows; most experts have one or two of a window's. */
-static unsigned rows_at_once(const vv_product_job &job) {
-    unsigned rows = job.active ? job.rows_most : job.rows, most = job.active ? EIGHT / 2 : EIGHT;
+static unsigned rows_at_once(const vv_product_job &job, vv_product_way way) {
+    unsigned rows = job.active ? job.rows_most : job.rows;
+    unsigned most = job.active || way == VV_BY_FOUR ? FOUR : EIGHT;
     return rows < most ? rows : most;
 }
 
@@ -409,9 +418,10 @@ static start *kernel_of(const vv_product_job &job, plan &to, const vv_launch *on
         return start_thin;
     }
     switch (to.how) {
+    case VV_BY_FOUR:
     case VV_BY_EIGHT:
-        to.rows = rows_at_once(job);
-        return start_eight;
+        to.rows = rows_at_once(job, to.how);
+        return to.how == VV_BY_FOUR ? start_four : start_eight;
     case VV_TILES_OF_64:
         to.rows = to.slots = floats ? PLAIN : tile_of_64::TN;
         return k->tile_few;
@@ -467,7 +477,8 @@ bool vv_cuda_way_fits(enum vv_product_way way, int type, size_t width, size_t ro
     if (by_tiles(way)) {
         return (way >= VV_STRIPS_OF_16) == (kernels_of(type)->strips != nullptr);
     }
-    return tile_bytes(p, width, 2, 2, way == VV_BY_EIGHT ? EIGHT : 1) <= SHARED_MOST;
+    unsigned rows = way == VV_BY_EIGHT ? EIGHT : way == VV_BY_FOUR ? FOUR : 1;
+    return tile_bytes(p, width, 2, 2, rows) <= SHARED_MOST;
 }
 
 void vv_cuda_part(struct vv_product_part *part, const struct vv_weight *weight, uint32_t step) {

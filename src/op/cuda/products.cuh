@@ -21,8 +21,19 @@ using strip_of_128 = strip_shape<8, 1, 8, 2, 1, 1>;
 typedef int start(const vv_product_job &job, const grid_of_job &grid, dim3 blocks, unsigned threads,
                   size_t shared, void *stream);
 
-/* products_one.cu, products_eight.cu */
-extern start start_one, start_eight;
+/* products_one.cu, products_four.cu, products_eight.cu */
+extern start start_one, start_four, start_eight;
+
+/* Starts a kernel of blocks that hold weights. */
+template <unsigned R>
+int start_rows(const vv_product_job &job, const grid_of_job &grid, dim3 blocks, unsigned threads,
+               size_t shared, void *stream) {
+    if (grid.turns > 1) {
+        return vv_start_early(stream_kernel<R>, blocks, threads, shared, stream, job, grid);
+    }
+    return vv_start_together(grid.together, rows_kernel<R>, blocks, threads, shared, stream, job,
+                             grid);
+}
 
 /* ---- the others: one format ---- */
 

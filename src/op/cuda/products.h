@@ -11,14 +11,15 @@
 #include <stdint.h>
 
 /*
- * How a job is done; all ways give the same bits. One row of activations after another; up to eight
- * at once; tiles of 64 or 128 weight rows and as many rows of activations by matrix units, decoded
- * by their block; strips, decoded by each warp for itself, by 16, 64 or 128 rows of activations:
- * tiles of 64, where a format has none. Float weights have one tile.
+ * How a job is done; all ways give the same bits. One row of activations after another; up to
+ * four, or eight, at once; tiles of 64 or 128 weight rows and as many rows of activations by matrix
+ * units, decoded by their block; strips, decoded by each warp for itself, by 16, 64 or 128 rows of
+ * activations: tiles of 64, where a format has none. Float weights have one tile.
  */
 enum vv_product_way {
     VV_BY_RULE,
     VV_ONE_BY_ONE,
+    VV_BY_FOUR,
     VV_BY_EIGHT,
     VV_TILES_OF_64,
     VV_TILES_OF_128,

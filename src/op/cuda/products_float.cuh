@@ -25,7 +25,7 @@ static __device__ __forceinline__ void float_rows(const vv_product_job &job, con
                                                   const span &part, const rows_in_hand<R> &rows,
                                                   const uint8_t *held, const sums_of_block &to) {
     unsigned width = (unsigned)job.x.width, l = threadIdx.x % 16, all = part.segments << at.shift;
-    constexpr unsigned some = R == 1 ? 1 : 4;
+    constexpr unsigned some = R > 4 ? 4 : R > 1 ? 2 : 1;
     unsigned start = part.first * 128, end = width - start; /* of the span's values */
     end = end < part.segments * 128 ? end : part.segments * 128;
     for (unsigned first = 0; first < all; first += blockDim.x / 16) { /* warps stay together */

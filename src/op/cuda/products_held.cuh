@@ -69,7 +69,7 @@ static __device__ __forceinline__ bool is_super(int type) {
 
 /* Threads of a block at most, and registers for two such blocks a processor: so that blocks of the
  * kernel behind find room and ask for their weights. Several rows need more registers. */
-template <unsigned R> constexpr unsigned rows_threads = R == 1 ? 512 : 384;
+template <unsigned R> constexpr unsigned rows_threads = R == 1 ? 512 : R <= FOUR ? 320 : 384;
 constexpr unsigned ROWS_BLOCKS = 2;
 
 /* A block has one tile, of whose rows it takes one span after another. */

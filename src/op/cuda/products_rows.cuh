@@ -1,9 +1,9 @@
 /*
  * One row of activations, and up to eight of them, with weights that a block holds. One row: a
- * thread multiplies a segment of a weight row. Several: matrix instructions, a group of 32 values
- * of 16 weight rows ("a tile") and 8 columns at a time, where a lane decodes only the words it
- * brings. Each segment's s is kept in shared memory, and one thread adds a row's in ascending
- * order.
+ * thread multiplies a segment of a weight row. Up to four: the same, of a segment that it decodes
+ * once. More: matrix instructions, a group of 32 values of 16 weight rows ("a tile") and 8 columns
+ * at a time, where a lane decodes only the words it brings. Each segment's s is kept in shared
+ * memory, and one thread adds a row's in ascending order.
  */
 #pragma once
 #include "op/cuda/piece.cuh"
@@ -11,7 +11,7 @@
 
 namespace vv_products {
 
-constexpr unsigned TILE = 16, EIGHT = 8;
+constexpr unsigned TILE = 16, FOUR = 4, EIGHT = 8;
 
 /* The activations of the span in hand, brought to shared memory. */
 struct near_rows {
@@ -19,6 +19,11 @@ struct near_rows {
     const float *scale;
     const uint32_t *sum;              /* a group's two, of 16 values each */
     unsigned q_pitch, scales, groups; /* bytes; words from row to row */
+    VV_DEVICE void go_down() {
+        q += q_pitch;
+        scale += scales;
+        sum += groups;
+    }
 };
 
 /* Bytes from a row to the next: eight rows' equal columns lie in different banks. */
@@ -28,6 +33,24 @@ static __host__ __device__ inline unsigned near_pitch(unsigned segments) {
 /* Shared memory for `rows` rows of so many segments. */
 static __host__ __device__ inline unsigned near_bytes(unsigned segments, unsigned rows) {
     return rows * (near_pitch(segments) + segments * 4 * 2 * (unsigned)sizeof(float));
+}
+
+/* Which rows a thread helps to bring, and as which of how many: one row by all threads, up to four
+ * by either half of them, more by a warp each. */
+struct bringer {
+    unsigned first, step, lane, lanes;
+};
+template <unsigned R> static __device__ __forceinline__ bringer bringer_of(unsigned rows) {
+    unsigned threads = blockDim.x, me = threadIdx.x;
+    if (R == 1) {
+        return {0, 1, me, threads};
+    }
+    if (R > FOUR) {
+        return {me / 32, threads / 32, me % 32, 32};
+    }
+    unsigned lanes = rows == 1 ? threads : threads / 2;
+    bool second = me >= lanes; /* divisions are slow */
+    return {second, 2, second ? me - lanes : me, lanes};
 }
 
 /* Starts to bring the span's activations; `at`: near_bytes of shared memory. */
@@ -49,21 +72,20 @@ static __device__ __forceinline__ near_rows bring_near(const vv_planes &x, bool 
     const int8_t *from_q = super ? x.coarse_q : x.fine_q;
     const float *from_scale = super ? x.coarse_scale : x.fine_scale;
     const int16_t *from_sum = super ? x.coarse_sum16 : x.fine_sum16;
-    /* One row by all threads, several by a warp each. */
-    unsigned lanes = R == 1 ? blockDim.x : 32, lane = threadIdx.x % lanes;
+    bringer me = bringer_of<R>(rows.count);
     VV_UNROLL_BY(1)
-    for (unsigned r = threadIdx.x / lanes; r < rows.count; r += blockDim.x / lanes) {
+    for (unsigned r = me.first; r < rows.count; r += me.step) {
         size_t row = rows.x(r);
         const int8_t *mine = from_q + row * width + part.first * 128;
         const float *scales_mine = from_scale + row * all + part.first * units;
         const int16_t *sums_mine = from_sum + row * (width / 16) + part.first * 8;
-        for (unsigned i = lane; i < 2 * groups; i += lanes) {
+        for (unsigned i = me.lane; i < 2 * groups; i += me.lanes) {
             vv_copy_async<16>(q + r * to.q_pitch + 16 * i, mine + 16 * i);
         }
-        for (unsigned i = lane; i < scales; i += lanes) {
+        for (unsigned i = me.lane; i < scales; i += me.lanes) {
             vv_copy_async<4>(scale + (r * to.scales + i) * 4, scales_mine + i);
         }
-        for (unsigned i = lane; i < groups; i += lanes) {
+        for (unsigned i = me.lane; i < groups; i += me.lanes) {
             vv_copy_async<4>(sum + (r * to.groups + i) * 4, sums_mine + 2 * i);
         }
     }
@@ -149,17 +171,49 @@ template <int TYPE> static __device__ __forceinline__ int2 start_of_dots(short2 
                            : make_int2(-bias * (sum.x + sum.y), 0);
 }
 
-/* ---- one row: a thread a segment ---- */
+/* ---- up to four rows: a thread a segment ---- */
 
-template <int TYPE, unsigned PART, bool WHOLE>
-static __device__ __forceinline__ float one_segment(const uint8_t *codes, const uint8_t *heads,
-                                                    const near_rows &x, unsigned segment,
-                                                    unsigned groups) {
-    using f = vv_codes::of<TYPE>;
-    const int4 *q = reinterpret_cast<const int4 *>(x.q + 128 * segment);
-    const short2 *sums = reinterpret_cast<const short2 *>(x.sum + 4 * segment);
-    super_sums whole = {};
-    float s = 0.0f, d = 0.0f, second = 0.0f;
+/* What a segment's groups have added so far. */
+struct segment_sum {
+    super_sums whole;
+    float s, d, second;
+};
+/* Adds the span's group `at` of a row. */
+template <int TYPE>
+static __device__ __forceinline__ void add_group(const vv_group &g, const near_rows &x, unsigned at,
+                                                 segment_sum &to) {
+    const int4 *q = reinterpret_cast<const int4 *>(x.q + 32 * at);
+    int4 low = q[0], high = q[1];
+    int x_words[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+    short2 sum = takes_sums<TYPE> ? *reinterpret_cast<const short2 *>(x.sum + at) : short2{};
+    int2 dot = start_of_dots<TYPE>(sum);
+    VV_UNROLL
+    for (int i = 0; i < 4; i++) {
+        dot.x = __dp4a(g.w[i], x_words[i], dot.x);
+        int &other = by_halves<TYPE> ? dot.y : dot.x;
+        other = __dp4a(g.w[4 + i], x_words[4 + i], other);
+    }
+    if (vv_codes::of<TYPE>::SUPER) {
+        add_super<TYPE>(g, dot, sum, to.whole);
+        to.d = g.d;
+        to.second = g.second;
+    } else {
+        to.s = add_block<TYPE>(g, dot, sum, x.scale[at], to.s);
+    }
+}
+template <int TYPE>
+static __device__ __forceinline__ float end_segment(const segment_sum &sum, const near_rows &x,
+                                                    unsigned segment) {
+    return vv_codes::of<TYPE>::SUPER
+               ? end_super<TYPE>(sum.d, sum.second, x.scale[segment], sum.whole)
+               : sum.s;
+}
+
+/* take(g, group) for the segment's groups, in order. */
+template <int TYPE, unsigned PART, bool WHOLE, typename TAKE>
+static __device__ __forceinline__ void decode_segment(const uint8_t *codes, const uint8_t *heads,
+                                                      unsigned segment, unsigned groups,
+                                                      TAKE take) {
     VV_UNROLL
     for (unsigned b = 0; b < 4; b++) {
         if (!WHOLE && 4 * segment + b >= groups) {
@@ -167,43 +221,56 @@ static __device__ __forceinline__ float one_segment(const uint8_t *codes, const 
         }
         group_of_segment<TYPE, PART> at(codes, heads, b);
         vv_group g;
-        f::unpack(at.q, at.h, at.k, g);
-        int4 low = q[2 * b], high = q[2 * b + 1];
-        int x_words[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-        short2 sum = takes_sums<TYPE> ? sums[b] : short2{};
-        int2 dot = start_of_dots<TYPE>(sum);
-        VV_UNROLL
-        for (int i = 0; i < 4; i++) {
-            dot.x = __dp4a(g.w[i], x_words[i], dot.x);
-            int &other = by_halves<TYPE> ? dot.y : dot.x;
-            other = __dp4a(g.w[4 + i], x_words[4 + i], other);
-        }
-        if (f::SUPER) {
-            add_super<TYPE>(g, dot, sum, whole);
-            d = g.d;
-            second = g.second;
-        } else {
-            s = add_block<TYPE>(g, dot, sum, x.scale[4 * segment + b], s);
-        }
+        vv_codes::of<TYPE>::unpack(at.q, at.h, at.k, g);
+        take(g, b);
     }
-    return f::SUPER ? end_super<TYPE>(d, second, x.scale[segment], whole) : s;
+}
+
+/* A segment of a weight row by all rows in hand. Of several, its groups stay in registers, and the
+ * code of a row is fetched once. */
+template <int TYPE, unsigned PART, bool WHOLE, unsigned R>
+static __device__ __forceinline__ void
+segment_by_rows(const uint8_t *codes, const uint8_t *heads, near_rows x, unsigned segment,
+                unsigned groups, unsigned rows, unsigned sum_at, unsigned stride,
+                const sums_of_block &to) {
+    if (R == 1) {
+        segment_sum sum = {};
+        decode_segment<TYPE, PART, WHOLE>(
+            codes, heads, segment, groups,
+            [&](const vv_group &g, unsigned b) { add_group<TYPE>(g, x, 4 * segment + b, sum); });
+        to.store(sum_at, end_segment<TYPE>(sum, x, segment));
+        return;
+    }
+    vv_group all[4] = {};
+    decode_segment<TYPE, PART, WHOLE>(codes, heads, segment, groups,
+                                      [&](const vv_group &g, unsigned b) { all[b] = g; });
+    VV_UNROLL_BY(1)
+    for (unsigned r = 0; r < rows; r++) {
+        segment_sum sum = {};
+        VV_UNROLL
+        for (unsigned b = 0; b < 4; b++) {
+            if (WHOLE || 4 * segment + b < groups) {
+                add_group<TYPE>(all[b], x, 4 * segment + b, sum);
+            }
+        }
+        to.store(sum_at, end_segment<TYPE>(sum, x, segment));
+        sum_at += stride;
+        x.go_down();
+    }
 }
 
 /*
- * Of `tile` rows, the r-th. Neighbouring threads take the same segment of neighbouring weight rows,
- * whose weights lie in different banks; blocks' first segments come before their second ones, so
- * that warps seldom have both.
+ * Neighbouring threads take the same segment of neighbouring weight rows, whose weights lie in
+ * different banks; blocks' first segments come before their second ones, so that warps seldom have
+ * both.
  */
-template <int TYPE, bool WHOLE>
-static __device__ __forceinline__ void one_row(const place &at, const span &part,
-                                               const near_rows &all, unsigned r, unsigned tile,
-                                               const uint8_t *held, const sums_of_block &to) {
+template <int TYPE, bool WHOLE, unsigned R>
+static __device__ __forceinline__ void few_rows(const place &at, const span &part,
+                                                const near_rows &x, const rows_in_hand<R> &rows,
+                                                const uint8_t *held, const sums_of_block &to) {
     constexpr unsigned parts = parts_of<TYPE>;
     unsigned firsts = (part.segments + parts - 1) / parts;
-    near_rows x = all;
-    x.q += r * x.q_pitch;
-    x.scale += r * x.scales;
-    x.sum += r * x.groups;
+    unsigned count = rows.count, tile = R == 1 ? 1 : rows.tile;
     VV_UNROLL_BY(1)
     for (unsigned t = threadIdx.x; t < part.segments << at.shift; t += blockDim.x) {
         unsigned slot = t & ((1u << at.shift) - 1), i = t >> at.shift;
@@ -215,17 +282,18 @@ static __device__ __forceinline__ void one_row(const place &at, const span &part
         const uint8_t *row = held + slot * at.pitch;
         const uint8_t *codes = row + part.codes_at + codes_before<TYPE>(segment);
         const uint8_t *heads = row + part.heads_at + heads_before<TYPE>(segment);
-        float s;
+        unsigned sum_at = slot * tile * at.stride + part.first + segment;
         if (second) {
-            s = one_segment<TYPE, parts - 1, WHOLE>(codes, heads, x, segment, part.groups);
+            segment_by_rows<TYPE, parts - 1, WHOLE, R>(codes, heads, x, segment, part.groups, count,
+                                                       sum_at, at.stride, to);
         } else {
-            s = one_segment<TYPE, 0, WHOLE>(codes, heads, x, segment, part.groups);
+            segment_by_rows<TYPE, 0, WHOLE, R>(codes, heads, x, segment, part.groups, count, sum_at,
+                                               at.stride, to);
         }
-        to.store((slot * tile + r) * at.stride + part.first + segment, s);
     }
 }
 
-/* ---- several rows: a warp a tile's segment ---- */
+/* ---- more rows: a warp a tile's segment ---- */
 
 /* s[r][c] of the lane's weight rows and columns. */
 template <int TYPE, unsigned PART, bool WHOLE>
@@ -335,19 +403,13 @@ static __device__ __forceinline__ void eight_rows(const place &at, const span &p
     }
 }
 
-/* Fewer rows than this are cheaper one by one. */
-constexpr unsigned TILED_ROWS_LEAST = 3;
-
 /* All segments of the span and the block's slots. */
 template <int TYPE, bool WHOLE, unsigned R>
 static __device__ __forceinline__ void
 multiply_part(const place &at, const span &part, const near_rows &x, const rows_in_hand<R> &rows,
               const uint8_t *held, const sums_of_block &to) {
-    if (R == 1 || rows.count < TILED_ROWS_LEAST) {
-        VV_UNROLL_BY(1)
-        for (unsigned r = 0; r < rows.count; r++) {
-            one_row<TYPE, WHOLE>(at, part, x, r, rows.tile, held, to);
-        }
+    if constexpr (R <= FOUR) {
+        few_rows<TYPE, WHOLE>(at, part, x, rows, held, to);
     } else {
         eight_rows<TYPE, WHOLE>(at, part, x, rows.count, rows.tile, held, to);
     }

@@ -181,8 +181,8 @@ template <vv_product_way WAY> bool fits_down(const void *args) {
             &vv_layout_split, nullptr, launch_##operation<way>, nullptr                            \
     }
 #define VV_WAYS(operation)                                                                         \
-    VV_WAY(operation, "one", VV_ONE_BY_ONE), VV_WAY(operation, "eight", VV_BY_EIGHT),              \
-        VV_WAY(operation, "tile_64", VV_TILES_OF_64),                                              \
+    VV_WAY(operation, "one", VV_ONE_BY_ONE), VV_WAY(operation, "four", VV_BY_FOUR),                \
+        VV_WAY(operation, "eight", VV_BY_EIGHT), VV_WAY(operation, "tile_64", VV_TILES_OF_64),     \
         VV_WAY(operation, "tile_128", VV_TILES_OF_128),                                            \
         VV_WAY(operation, "strip_16", VV_STRIPS_OF_16),                                            \
         VV_WAY(operation, "strip_64", VV_STRIPS_OF_64)

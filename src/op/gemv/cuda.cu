@@ -84,6 +84,7 @@ template <vv_product_way WAY> bool fits(const void *args) {
     case VV_ONE_BY_ONE:
         most = 8;
         break;
+    case VV_BY_FOUR:
     case VV_BY_EIGHT:
         least = 2;
         most = 64;
@@ -107,6 +108,7 @@ template <vv_product_way WAY> bool fits(const void *args) {
 
 const vv_variant variants[] = {
     VV_GEMV("gemv/cuda_one", VV_ONE_BY_ONE),
+    VV_GEMV("gemv/cuda_four", VV_BY_FOUR),
     VV_GEMV("gemv/cuda_eight", VV_BY_EIGHT),
     VV_GEMV("gemv/cuda_tile_64", VV_TILES_OF_64),
     VV_GEMV("gemv/cuda_tile_128", VV_TILES_OF_128),
