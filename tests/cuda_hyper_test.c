@@ -247,7 +247,10 @@ static const struct shape shapes[] = {
     {4, 256, 64, VV_TYPE_Q8_0, VV_TYPE_Q8_0, -1, true, false, 1, true},
     {2, 384, 96, VV_TYPE_Q8_0, VV_TYPE_Q8_0, VV_TYPE_BF16, false, true, 1, true},
     {3, 128, 32, VV_TYPE_Q8_0, VV_TYPE_Q8_0, VV_TYPE_Q8_0, true, true, 1, true},
-    {4, 256, 64, VV_TYPE_Q8_0, VV_TYPE_Q8_0, VV_TYPE_F32, false, true, 3, false},
+    {4, 256, 64, VV_TYPE_Q8_0, VV_TYPE_Q8_0, VV_TYPE_F32, false, true, 2, true},
+    {2, 384, 96, VV_TYPE_Q8_0, VV_TYPE_Q8_0, VV_TYPE_F16, true, false, 3, true},
+    {3, 128, 32, VV_TYPE_Q8_0, VV_TYPE_Q8_0, VV_TYPE_Q8_0, false, true, 4, true},
+    {4, 256, 64, VV_TYPE_Q8_0, VV_TYPE_Q8_0, VV_TYPE_F32, false, true, 5, false},
     {4, 256, 64, VV_TYPE_Q8_0, VV_TYPE_F32, VV_TYPE_F32, false, true, 1, false},
     {4, 96, 32, VV_TYPE_Q8_0, VV_TYPE_Q8_0, VV_TYPE_F32, false, true, 1, false},
 };
@@ -262,8 +265,9 @@ static void a_row(void **state) {
 static void of_a_released_model(void **state) {
     (void)state;
     struct shape is = {4, 2560, 320, VV_TYPE_Q8_0, VV_TYPE_Q8_0, VV_TYPE_F32, false, true, 1, true};
-    for (int turn = 0; kind == VV_DEVICE_CUDA && turn < 2; turn++) {
-        is.u_planes = turn == 0;
+    for (int turn = 0; kind == VV_DEVICE_CUDA && turn < 5; turn++) {
+        is.u_planes = turn != 1;
+        is.rows = turn < 2 ? 1 : turn;
         read_streams(&is, false);
     }
 }

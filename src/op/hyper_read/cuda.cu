@@ -175,7 +175,8 @@ bool fits_whole(const vv_whole *whole) {
     size_t last = whole->count - 1, rows = vv_rows(down->rows);
     switch (last) {
     case VV_HYPER_A:
-        return rows == 1 && vv_planes_of(whole, VV_HYPER_A, down->a, down->down->rows, rows);
+        return rows <= VV_HYPER_WHOLE_ROWS &&
+               vv_planes_of(whole, VV_HYPER_A, down->a, down->down->rows, rows);
     case VV_HYPER_UP:
         return whole->variant[last]->launch == launch_up<VV_BY_RULE> && up->a.x == down->a &&
                vv_rows(up->rows) == rows && up->h == down->h.x;

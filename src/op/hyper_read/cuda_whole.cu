@@ -16,12 +16,12 @@ bool only_fine(const vv_planes &p) {
 
 bool fits(const vv_hyper_whole &of, const vv_launch *on) {
     const vv_weight *down = of.down->down, *up = of.up->up, *inject = of.down->inject;
-    size_t rank = down->rows, streams = of.up->streams;
+    size_t rank = down->rows, streams = of.up->streams, rows = vv_rows(of.down->rows);
     bool formats = down->type == VV_TYPE_Q8_0 && up->type == VV_TYPE_Q8_0 &&
                    (!inject || is_float(inject->type) || inject->type == VV_TYPE_Q8_0);
     bool planes = only_fine(of.down->h) && only_fine(*of.a) && (!of.u || only_fine(*of.u));
-    return vv_rows(of.down->rows) == 1 && formats && planes && of.up->width % VV_SEGMENT == 0 &&
-           rank % VV_FINE_UNIT == 0 && COPIES * rank <= WORDS_MOST && streams <= on->processors;
+    return formats && planes && of.up->width % VV_SEGMENT == 0 && rank % VV_FINE_UNIT == 0 &&
+           COPIES * rank * rows <= WORDS_MOST && streams <= on->processors;
 }
 
 matrix matrix_of(const vv_weight *w) {
@@ -57,10 +57,13 @@ places places_of(const whole_job &job, unsigned blocks) {
     size_t down_sums = (size_t)rows_down * sums_stride(job.down.segments.by);
     size_t up_sums = (size_t)rows_up * sums_stride(job.up.segments.by);
     longest = longest > job.rank ? longest : job.rank;
-    at.q = take(at, longest);
-    at.scale = take(at, longest / VV_FINE_UNIT * sizeof(float));
-    at.sums = take(at, (down_sums > up_sums ? down_sums : up_sums) * sizeof(float));
-    at.own = take(at, job.streams * job.outputs * sizeof(float));
+    longest = (longest + VV_SEGMENT - 1) / VV_SEGMENT * VV_SEGMENT; /* for copies of 16 bytes */
+    at.values = (unsigned)longest;
+    at.row_sums = (unsigned)(down_sums > up_sums ? down_sums : up_sums);
+    at.q = take(at, job.rows * longest);
+    at.scale = take(at, job.rows * longest / VV_FINE_UNIT * sizeof(float));
+    at.sums = take(at, (size_t)job.rows * at.row_sums * sizeof(float));
+    at.own = take(at, (size_t)job.rows * job.streams * job.outputs * sizeof(float));
     at.arrival = take(at, 2 * sizeof(unsigned long long));
     return at;
 }
@@ -76,6 +79,7 @@ int vv_cuda_hyper_whole(const struct vv_hyper_whole *of, const struct vv_launch 
     whole_job job = {};
     job.h = of->down->h;
     job.h_values = of->up->h;
+    job.rows = (unsigned)vv_rows(of->down->rows);
     job.width = (unsigned)of->up->width;
     job.streams = (unsigned)of->up->streams;
     job.rank = (unsigned)of->down->down->rows;

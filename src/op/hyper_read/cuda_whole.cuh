@@ -1,8 +1,8 @@
 /*
- * A block a processor; its share of both matrices comes to shared memory while the kernel in front
- * ends. All blocks bring the planes of h and make their rows of `down`, whose results all wait for
- * (device/cuda/grid.cuh); then each makes the planes of a for itself, and its values of u. Little
- * code, in loops: a kernel that runs once fetches it as it goes.
+ * Of one row, or a few. A block a processor; its share of both matrices comes to shared memory
+ * while the kernel in front ends. All blocks bring the planes of h and make their rows of `down`,
+ * whose results all wait for (device/cuda/grid.cuh); then each makes the planes of a for itself,
+ * and its values of u. Little code, in loops: a kernel that runs once fetches it as it goes.
  */
 #pragma once
 #include "device/cuda/grid.cuh"
@@ -38,6 +38,7 @@ struct matrix {
 struct places {
     unsigned q, scale; /* planes of h, then those of a */
     unsigned sums, own, arrival, end;
+    unsigned values, row_sums; /* of a row: values of its planes; floats of its sums */
 };
 
 struct whole_job {
@@ -48,7 +49,7 @@ struct whole_job {
     float *gamma, *a, *u;
     bool u_wanted;
     bool inject_float;
-    unsigned width, streams, rank;
+    unsigned rows, width, streams, rank;
     unsigned outputs; /* values of u of a block */
     places at;
     vv_meeting *meeting;
@@ -207,24 +208,42 @@ VV_DEVICE void store_unit(const unit &u, size_t index, int8_t *q, float *scale, 
     }
 }
 
+/* Which of the rows thing n of all is of, `each` a row; n becomes its number there. */
+VV_DEVICE unsigned row_of(unsigned &n, unsigned each) {
+    unsigned row = 0;
+    VV_UNROLL_BY(1)
+    for (; n >= each; n -= each) {
+        row++;
+    }
+    return row;
+}
+
 /* The planes of h, from another place on in each block, so that they don't all ask for the same
  * lines at once; and what the block's values of u need of h. */
 VV_DEVICE void bring_planes(const whole_job &job, const share &mine, const memory &to,
                             unsigned from) {
-    unsigned pieces = job.streams * job.width / 16, own = mine.u_count * job.streams;
+    unsigned wide = job.streams * job.width, pieces = wide / 16, own = mine.u_count * job.streams;
     VV_UNROLL_BY(1)
-    for (unsigned k = threadIdx.x; k < pieces; k += THREADS) {
-        unsigned i = k + from < pieces ? k + from : k + from - pieces;
-        vv_copy_async<16>(to.q + 16 * i, job.h.fine_q + 16 * i);
-        if (i % 8 == 0) { /* of 128 values */
-            vv_copy_async<16>(to.scale + i / 2, job.h.fine_scale + i / 2);
+    for (unsigned row = 0; row < job.rows; row++) {
+        int8_t *q = to.q + row * job.at.values;
+        float *scale = to.scale + row * (job.at.values / VV_FINE_UNIT);
+        const int8_t *h_q = job.h.fine_q + (size_t)row * wide;
+        const float *h_scale = job.h.fine_scale + (size_t)row * (wide / VV_FINE_UNIT);
+        VV_UNROLL_BY(1)
+        for (unsigned k = threadIdx.x; k < pieces; k += THREADS) {
+            unsigned i = k + from < pieces ? k + from : k + from - pieces;
+            vv_copy_async<16>(q + 16 * i, h_q + 16 * i);
+            if (i % 8 == 0) { /* of 128 values */
+                vv_copy_async<16>(scale + i / 2, h_scale + i / 2);
+            }
         }
     }
     vv_copy_commit();
     VV_UNROLL_BY(1)
-    for (unsigned i = threadIdx.x; i < own; i += THREADS) {
-        unsigned stream = i / mine.u_count, o = i - stream * mine.u_count;
-        to.own[i] = job.h_values[(size_t)stream * job.width + mine.u + o];
+    for (unsigned i = threadIdx.x; i < own * job.rows; i += THREADS) {
+        unsigned n = i, row = row_of(n, own), stream = n / mine.u_count;
+        unsigned o = n - stream * mine.u_count;
+        to.own[i] = job.h_values[(size_t)row * wide + (size_t)stream * job.width + mine.u + o];
     }
     vv_copy_wait<0>();
 }
@@ -243,6 +262,14 @@ VV_DEVICE int dot_words(const int4 &a, const int4 &b, int sum) {
     return __dp4a(a.w, b.w, sum);
 }
 
+/* Rows of activations as a block multiplies them. */
+struct whole_rows {
+    const int8_t *q;
+    const float *scale;
+    float *sums;
+    unsigned count, values, row_sums;
+};
+
 /*
  * Sums of all segments of held rows, [count][stride]: a quad of lanes a segment, a group each; all
  * lanes of a quad make the chain. Neighbours read their groups' halves in other orders, so that
@@ -250,35 +277,54 @@ VV_DEVICE int dot_words(const int4 &a, const int4 &b, int sum) {
  */
 static __device__ __noinline__ void multiply_rows(const uint8_t *held, unsigned row_bytes,
                                                   unsigned heads_at, unsigned groups,
-                                                  divisor segments, unsigned count, const int8_t *q,
-                                                  const float *scales, float *sums) {
+                                                  divisor segments, unsigned count,
+                                                  whole_rows rows) {
     unsigned all = count * segments.by, first = threadIdx.x / 4 % 2;
     unsigned stride = sums_stride(segments.by);
     VV_UNROLL_BY(1)
     for (unsigned begin = 0; begin < all; begin += QUADS) { /* warps stay together */
         unsigned t = begin + threadIdx.x / 4, row = divided(t, segments);
         unsigned segment = t - row * segments.by, group = 4 * segment + threadIdx.x % 4;
-        float scale = 0.0f, dot = 0.0f, s = 0.0f; /* adds nothing */
-        if (t < all && group < groups) {
+        bool here = t < all && group < groups;
+        int4 w[2] = {};
+        float d = 0.0f; /* adds nothing */
+        if (here) {
             const uint8_t *codes = held + row * row_bytes;
-            auto w = reinterpret_cast<const int4 *>(codes + 32 * group);
-            auto x = reinterpret_cast<const int4 *>(q + 32 * group);
-            dot = (float)dot_words(w[1 - first], x[1 - first], dot_words(w[first], x[first], 0));
+            auto from = reinterpret_cast<const int4 *>(codes + 32 * group);
             auto head = reinterpret_cast<const unsigned short *>(codes + heads_at);
-            scale = __half2float(__ushort_as_half(head[group])) * scales[group];
+            w[0] = from[first];
+            w[1] = from[1 - first];
+            d = __half2float(__ushort_as_half(head[group]));
         }
-        VV_UNROLL
-        for (int b = 0; b < 4; b++) {
-            s = fmaf(__shfl_sync(0xffffffffu, scale, b, 4), __shfl_sync(0xffffffffu, dot, b, 4), s);
-        }
-        if (t < all && threadIdx.x % 4 == 0) {
-            sums[row * stride + segment] = s;
+        const int8_t *q = rows.q + 32 * group;
+        const float *scales = rows.scale + group;
+        float *to = rows.sums + row * stride + segment;
+        VV_UNROLL_BY(1)
+        for (unsigned r = 0; r < rows.count; r++) {
+            float scale = 0.0f, dot = 0.0f, s = 0.0f;
+            if (here) {
+                auto x = reinterpret_cast<const int4 *>(q);
+                dot = (float)dot_words(w[1], x[1 - first], dot_words(w[0], x[first], 0));
+                scale = d * *scales;
+            }
+            VV_UNROLL
+            for (int b = 0; b < 4; b++) {
+                float mine = __shfl_sync(0xffffffffu, scale, b, 4);
+                s = fmaf(mine, __shfl_sync(0xffffffffu, dot, b, 4), s);
+            }
+            if (t < all && threadIdx.x % 4 == 0) {
+                *to = s;
+            }
+            q += rows.values;
+            scales += rows.values / VV_FINE_UNIT;
+            to += rows.row_sums;
         }
     }
 }
-VV_DEVICE void multiply(const matrix &m, const uint8_t *held, unsigned count, const memory &to) {
-    multiply_rows(held, m.row_bytes, m.heads_at, m.groups, m.segments, count, to.q, to.scale,
-                  to.sums);
+VV_DEVICE void multiply(const whole_job &job, const matrix &m, const uint8_t *held, unsigned count,
+                        const memory &to) {
+    whole_rows rows = {to.q, to.scale, to.sums, job.rows, job.at.values, job.at.row_sums};
+    multiply_rows(held, m.row_bytes, m.heads_at, m.groups, m.segments, count, rows);
     __syncthreads();
 }
 
@@ -323,48 +369,61 @@ VV_DEVICE float inject_segment(const whole_job &job, const uint8_t *row, unsigne
 }
 
 /* Sums of the block's row of inject lie behind those of its rows of down. */
-VV_DEVICE float *inject_sums(const whole_job &job, const share &mine, const memory &to) {
-    return to.sums + mine.down_count * sums_stride(job.down.segments.by);
+VV_DEVICE float *inject_sums(const whole_job &job, const share &mine, const memory &to,
+                             unsigned row) {
+    return to.sums + row * job.at.row_sums + mine.down_count * sums_stride(job.down.segments.by);
 }
 
 /* A row of floats. */
 VV_DEVICE void multiply_floats(const whole_job &job, const share &mine, const memory &to) {
     unsigned segments = job.down.segments.by, l = threadIdx.x % VV_LANES;
     VV_UNROLL_BY(1)
-    for (unsigned first = 0; first < segments; first += HALVES) {
-        unsigned s = first + threadIdx.x / VV_LANES, at = (s < segments ? s : 0) * VV_SEGMENT;
+    for (unsigned first = 0; first < segments * job.rows; first += HALVES) {
+        unsigned t = first + threadIdx.x / VV_LANES, all = segments * job.rows;
+        unsigned s = t < all ? t : 0, row = row_of(s, segments), at = s * VV_SEGMENT;
+        const float *h = job.h_values + (size_t)row * segments * VV_SEGMENT;
         float v[VV_LANE_VALUES];
         VV_UNROLL
         for (unsigned m = 0; m < VV_LANE_VALUES; m++) {
-            v[m] = job.h_values[at + m * VV_LANES + l];
+            v[m] = h[at + m * VV_LANES + l];
         }
         float sum = inject_segment(job, to.held + mine.inject_at, at, v);
-        if (s < segments && l == 0) {
-            inject_sums(job, mine, to)[s] = sum;
+        if (t < all && l == 0) {
+            inject_sums(job, mine, to, row)[s] = sum;
         }
     }
     __syncthreads();
 }
 
-/* What is left of a row of inject: its value of gamma. */
+/* What is left of a row of inject: its values of gamma. */
 VV_DEVICE void make_gamma(const whole_job &job, const share &mine, const memory &to) {
     if (job.inject_float) {
         multiply_floats(job, mine, to);
     }
-    if (threadIdx.x == 0) {
-        float z = add_chain(inject_sums(job, mine, to), job.down.segments.by, job.inject.scale);
+    if (threadIdx.x < job.rows) {
+        float z = add_chain(inject_sums(job, mine, to, threadIdx.x), job.down.segments.by,
+                            job.inject.scale);
         if (!isfinite(z)) {
             vv_report(trouble_of(job, VV_HYPER_DOWN), VV_ERROR_NOT_FINITE);
         }
-        job.gamma[mine.inject] = 2.0f * vv_sigmoid(z / (float)job.streams);
+        job.gamma[threadIdx.x * job.streams + mine.inject] =
+            2.0f * vv_sigmoid(z / (float)job.streams);
     }
+}
+
+/* A copy of all rows' words of a. */
+VV_DEVICE unsigned long long *words_of(const whole_job &job, unsigned copy) {
+    return job.meeting->word + copy * (job.rows * job.rank);
 }
 
 /* hyper_down: the block's values of a. */
 VV_DEVICE void make_rank(const whole_job &job, const share &mine, const memory &to, unsigned turn) {
     VV_UNROLL_BY(1)
-    for (unsigned i = threadIdx.x; i < mine.down_count; i += THREADS) {
-        float y = add_chain(to.sums + i * sums_stride(job.down.segments.by), job.down.segments.by,
+    for (unsigned i = threadIdx.x; i < mine.down_count * job.rows; i += THREADS) {
+        unsigned n = i, row = row_of(n, mine.down_count);
+        unsigned at = row * job.rank + mine.down + n;
+        const float *sums = to.sums + row * job.at.row_sums;
+        float y = add_chain(sums + n * sums_stride(job.down.segments.by), job.down.segments.by,
                             job.down.scale);
         if (!isfinite(y)) {
             vv_report(trouble_of(job, VV_HYPER_DOWN), VV_ERROR_NOT_FINITE);
@@ -372,9 +431,9 @@ VV_DEVICE void make_rank(const whole_job &job, const share &mine, const memory &
         y = vv_silu(y / (float)job.streams);
         VV_UNROLL_BY(1)
         for (unsigned c = 0; c < COPIES; c++) {
-            vv_put_word(job.meeting->word + c * job.rank + mine.down + i, y, turn);
+            vv_put_word(words_of(job, c) + at, y, turn);
         }
-        job.a[mine.down + i] = y;
+        job.a[at] = y;
     }
 }
 
@@ -386,13 +445,15 @@ VV_DEVICE bool writes_planes() {
 /* Waits for all of a; its planes. */
 VV_DEVICE void take_rank(const whole_job &job, const memory &to, unsigned turn) {
     const vv_planes &p = job.a_planes;
-    const unsigned long long *word = job.meeting->word + blockIdx.x % COPIES * job.rank;
+    const unsigned long long *word = words_of(job, blockIdx.x % COPIES);
     VV_UNROLL_BY(1)
-    for (unsigned j = threadIdx.x; j < job.rank; j += THREADS) { /* whole warps */
+    for (unsigned j = threadIdx.x; j < job.rank * job.rows; j += THREADS) { /* whole warps */
         float value = vv_take_word(word + j, turn);
         __syncwarp();
         unit u = quantise_unit(value);
-        store_unit(u, j / 32, to.q, to.scale, nullptr);
+        unsigned n = j, row = row_of(n, job.rank);
+        store_unit(u, n / 32, to.q + row * job.at.values,
+                   to.scale + row * (job.at.values / VV_FINE_UNIT), nullptr);
         if (writes_planes()) {
             store_unit(u, j / 32, p.fine_q, p.fine_scale, p.fine_sum16);
         }
@@ -406,36 +467,42 @@ VV_DEVICE void take_rank(const whole_job &job, const memory &to, unsigned turn) 
 VV_DEVICE void make_gates(const whole_job &job, const memory &to, unsigned slots) {
     unsigned stride = sums_stride(job.up.segments.by);
     VV_UNROLL_BY(1)
-    for (unsigned i = threadIdx.x; i < slots; i += THREADS) {
-        float y = add_chain(to.sums + i * stride, job.up.segments.by, job.up.scale);
-        to.sums[i * stride] = isfinite(y) ? vv_sigmoid(y) : y;
+    for (unsigned i = threadIdx.x; i < slots * job.rows; i += THREADS) {
+        unsigned n = i, row = row_of(n, slots);
+        float *sums = to.sums + row * job.at.row_sums + n * stride;
+        float y = add_chain(sums, job.up.segments.by, job.up.scale);
+        *sums = isfinite(y) ? vv_sigmoid(y) : y;
     }
     __syncthreads();
 }
 VV_DEVICE void make_means(const whole_job &job, const share &mine, const memory &to) {
     const vv_planes &p = job.u_planes;
     unsigned stride = sums_stride(job.up.segments.by), count = mine.u_count;
+    unsigned units = (count + 31) / 32;
     VV_UNROLL_BY(1)
-    for (unsigned first = threadIdx.x & ~31u; first < count; first += THREADS) {
-        unsigned o = first + threadIdx.x % 32;
+    for (unsigned k = threadIdx.x / 32; k < units * job.rows; k += THREADS / 32) {
+        unsigned n = k, row = row_of(n, units), o = 32 * n + threadIdx.x % 32;
+        const float *gates = to.sums + row * job.at.row_sums;
+        const float *with = to.own + row * (job.streams * count);
+        size_t first = (size_t)row * job.width + mine.u;
         float u = 0.0f;
         bool here = o < count, good = true;
         VV_UNROLL_BY(1)
         for (unsigned s = 0; s < job.streams && here; s++) {
-            float gate = to.sums[(s * count + o) * stride];
+            float gate = gates[(s * count + o) * stride];
             good = good && isfinite(gate);
-            u = fmaf(gate, to.own[s * count + o], u);
+            u = fmaf(gate, with[s * count + o], u);
         }
         u = u / (float)job.streams;
         if (!good) {
             vv_report(trouble_of(job, VV_HYPER_UP), VV_ERROR_NOT_FINITE);
         } else if (here) {
-            job.u[mine.u + o] = u;
+            job.u[first + o] = u;
         }
         if (job.u_wanted) { /* the block's values are whole units */
             __syncwarp();
             unit made = quantise_unit(u);
-            store_unit(made, (mine.u + first) / 32, p.fine_q, p.fine_scale, p.fine_sum16);
+            store_unit(made, first / 32 + n, p.fine_q, p.fine_scale, p.fine_sum16);
             if (!made.good) {
                 vv_report(trouble_of(job, VV_HYPER_U), VV_ERROR_NOT_FINITE);
             }
@@ -456,7 +523,7 @@ __global__ void __launch_bounds__(THREADS, 1) whole(const __grid_constant__ whol
     bring_planes(job, mine, to, from);
     wait_for_weights<0>(to.arrival);
     __syncthreads();
-    multiply(job.down, to.held, down, to);
+    multiply(job, job.down, to.held, down, to);
     make_rank(job, mine, to, turn);
     if (mine.inject_count) {
         make_gamma(job, mine, to);
@@ -465,7 +532,7 @@ __global__ void __launch_bounds__(THREADS, 1) whole(const __grid_constant__ whol
         take_rank(job, to, turn);
         wait_for_weights<1>(to.arrival);
         __syncthreads();
-        multiply(job.up, to.held + mine.up_at, mine.u_count * job.streams, to);
+        multiply(job, job.up, to.held + mine.up_at, mine.u_count * job.streams, to);
         make_gates(job, to, mine.u_count * job.streams);
         make_means(job, mine, to);
     }

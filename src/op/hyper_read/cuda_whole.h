@@ -1,11 +1,13 @@
 /*
- * hyper_down, planes of a, hyper_up and perhaps planes of u in one launch, for windows of one row.
+ * hyper_down, planes of a, hyper_up and perhaps planes of u in one launch, for windows of few rows.
  */
 #pragma once
 #include "op/cuda/kernel.cuh"
 VV_C_BEGIN
 #include "op/hyper_read/contract.h"
 VV_C_END
+
+enum { VV_HYPER_WHOLE_ROWS = 4 }; /* at most */
 
 enum vv_hyper_step {
     VV_HYPER_DOWN,
