@@ -30,6 +30,17 @@ template <typename T> static inline T *vv_on_device_as(const vv_launch *on, T *a
     return const_cast<T *>(static_cast<const T *>(vv_on_device(on, at)));
 }
 
+/* Which of a few rows thing n of all is of, `each` a row; n becomes its number there. For threads
+ * whose rows are so few that a division takes longer. */
+static __device__ __forceinline__ unsigned vv_few_row(unsigned &n, unsigned each) {
+    unsigned row = 0;
+    VV_UNROLL_BY(1)
+    for (; n >= each; n -= each) {
+        row++;
+    }
+    return row;
+}
+
 /* Blocks of `each` that cover n. */
 static inline unsigned vv_blocks(size_t n, size_t each) {
     return (unsigned)((n + each - 1) / each);

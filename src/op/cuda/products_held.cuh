@@ -86,7 +86,8 @@ __global__ void __launch_bounds__(rows_threads<R>, ROWS_BLOCKS)
         vv_begin_together();
     }
     place at = find_place(job, grid);
-    bool waited = begin_block(job), found = find_expert(job, at), known = found && job.known_before;
+    bool waited = begin_block(job), found = find_expert(job, at);
+    bool known = found && (job.known_before || !job.active);
     unsigned turn = 0, held_span = at.rank;
     span part = find_span(job, at, grid, held_span);
     range all = {};

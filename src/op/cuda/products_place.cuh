@@ -442,13 +442,25 @@ static __device__ __forceinline__ bool products_of(const place &at, unsigned o, 
     return good;
 }
 
+/* Which row thing n of all is of, `each` a row; n becomes its number there. */
+template <unsigned R>
+static __device__ __forceinline__ unsigned row_of_thing(unsigned &n, unsigned each) {
+    constexpr unsigned few = 4;
+    if (R <= few) {
+        return R == 1 ? 0 : vv_few_row(n, each);
+    }
+    unsigned row = n / each;
+    n -= row * each;
+    return row;
+}
+
 /* All products of the block. */
 template <unsigned R, typename TOTAL>
 static __device__ __forceinline__ void finish(const vv_product_job &job, const place &at,
                                               const rows_in_hand<R> &rows, TOTAL total) {
     const vv_product_part &p = *at.part;
     for (unsigned i = threadIdx.x; i < at.outputs * rows.count; i += blockDim.x) {
-        unsigned r = rows.count == 1 ? 0 : i / at.outputs, o = i - r * at.outputs;
+        unsigned o = i, r = rows.count == 1 ? 0 : row_of_thing<R>(o, at.outputs);
         float y[VV_MATRICES_MAX];
         if (products_of(at, o, r, total, y)) {
             store(job, p, at.first_output + o, rows.x(r), rows.to(r), y);
@@ -542,14 +554,14 @@ static __device__ __forceinline__ void finish_means(const vv_product_job &job, c
     const vv_product_part &p = *at.part;
     unsigned all = at.outputs * rows.count;
     for (unsigned first = 0; first < all; first += blockDim.x) { /* all threads, for the barriers */
-        unsigned i = first + threadIdx.x, r = R == 1 ? 0 : i / at.outputs, o = i - r * at.outputs;
+        unsigned i = first + threadIdx.x, o = i < all ? i : 0, r = row_of_thing<R>(o, at.outputs);
         float with[VV_MATRICES_MAX] = {}, gate[VV_MATRICES_MAX] = {};
         VV_UNROLL
         for (unsigned m = 0; m < VV_MATRICES_MAX && i < all; m++) {
             with[m] = gated(job, p, at.first_output + o, m, rows.x(r));
         }
         for (unsigned k = threadIdx.x; k < at.used * rows.count && first == 0; k += blockDim.x) {
-            unsigned row = R == 1 ? 0 : k / at.used, slot = k - row * at.used;
+            unsigned slot = k, row = row_of_thing<R>(slot, at.used);
             float y = product_of<R>(at, sum, rows, slot, slot / at.outputs, row);
             sum[(slot * rows.tile + row) * at.stride] = isfinite(y) ? vv_sigmoid(y) : y;
         }

@@ -178,14 +178,14 @@ struct segment_sum {
     super_sums whole;
     float s, d, second;
 };
-/* Adds the span's group `at` of a row. */
+/* Adds a group; x: its values, `scale` and `sums` what belongs to them (super: no scale). */
 template <int TYPE>
-static __device__ __forceinline__ void add_group(const vv_group &g, const near_rows &x, unsigned at,
-                                                 segment_sum &to) {
-    const int4 *q = reinterpret_cast<const int4 *>(x.q + 32 * at);
+static __device__ __forceinline__ void add_group(const vv_group &g, const uint8_t *x, float scale,
+                                                 uint32_t sums, segment_sum &to) {
+    const int4 *q = reinterpret_cast<const int4 *>(x);
     int4 low = q[0], high = q[1];
     int x_words[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-    short2 sum = takes_sums<TYPE> ? *reinterpret_cast<const short2 *>(x.sum + at) : short2{};
+    short2 sum = make_short2((short)(sums & 0xffff), (short)(sums >> 16));
     int2 dot = start_of_dots<TYPE>(sum);
     VV_UNROLL
     for (int i = 0; i < 4; i++) {
@@ -198,7 +198,7 @@ static __device__ __forceinline__ void add_group(const vv_group &g, const near_r
         to.d = g.d;
         to.second = g.second;
     } else {
-        to.s = add_block<TYPE>(g, dot, sum, x.scale[at], to.s);
+        to.s = add_block<TYPE>(g, dot, sum, scale, to.s);
     }
 }
 template <int TYPE>
@@ -226,19 +226,22 @@ static __device__ __forceinline__ void decode_segment(const uint8_t *codes, cons
     }
 }
 
-/* A segment of a weight row by all rows in hand. Of several, its groups stay in registers, and the
- * code of a row is fetched once. */
-template <int TYPE, unsigned PART, bool WHOLE, unsigned R>
-static __device__ __forceinline__ void
-segment_by_rows(const uint8_t *codes, const uint8_t *heads, near_rows x, unsigned segment,
-                unsigned groups, unsigned rows, unsigned sum_at, unsigned stride,
-                const sums_of_block &to) {
+/* A segment of a weight row by all rows in hand: put(row, s). Of several, its groups stay in
+ * registers, and the code of a row is fetched once. */
+template <int TYPE, unsigned PART, bool WHOLE, unsigned R, typename PUT>
+static __device__ __forceinline__ void segment_by_rows(const uint8_t *codes, const uint8_t *heads,
+                                                       near_rows x, unsigned segment,
+                                                       unsigned groups, unsigned rows, PUT put) {
+    using f = vv_codes::of<TYPE>;
     if (R == 1) {
         segment_sum sum = {};
         decode_segment<TYPE, PART, WHOLE>(
-            codes, heads, segment, groups,
-            [&](const vv_group &g, unsigned b) { add_group<TYPE>(g, x, 4 * segment + b, sum); });
-        to.store(sum_at, end_segment<TYPE>(sum, x, segment));
+            codes, heads, segment, groups, [&](const vv_group &g, unsigned b) {
+                unsigned at = 4 * segment + b;
+                add_group<TYPE>(g, x.q + 32 * at, f::SUPER ? 0.0f : x.scale[at],
+                                takes_sums<TYPE> ? x.sum[at] : 0, sum);
+            });
+        put(0, end_segment<TYPE>(sum, x, segment));
         return;
     }
     vv_group all[4] = {};
@@ -247,14 +250,26 @@ segment_by_rows(const uint8_t *codes, const uint8_t *heads, near_rows x, unsigne
     VV_UNROLL_BY(1)
     for (unsigned r = 0; r < rows; r++) {
         segment_sum sum = {};
+        const uint8_t *q = x.q + 128 * segment;
+        float scale[4] = {};
+        uint32_t sums[4] = {};
+        if (!f::SUPER) {
+            float4 four = reinterpret_cast<const float4 *>(x.scale)[segment];
+            scale[0] = four.x;
+            scale[1] = four.y;
+            scale[2] = four.z;
+            scale[3] = four.w;
+        }
+        if (takes_sums<TYPE>) {
+            vv_codes::load16(reinterpret_cast<const uint8_t *>(x.sum + 4 * segment), sums);
+        }
         VV_UNROLL
         for (unsigned b = 0; b < 4; b++) {
             if (WHOLE || 4 * segment + b < groups) {
-                add_group<TYPE>(all[b], x, 4 * segment + b, sum);
+                add_group<TYPE>(all[b], q + 32 * b, scale[b], sums[b], sum);
             }
         }
-        to.store(sum_at, end_segment<TYPE>(sum, x, segment));
-        sum_at += stride;
+        put(r, end_segment<TYPE>(sum, x, segment));
         x.go_down();
     }
 }
@@ -270,7 +285,7 @@ static __device__ __forceinline__ void few_rows(const place &at, const span &par
                                                 const uint8_t *held, const sums_of_block &to) {
     constexpr unsigned parts = parts_of<TYPE>;
     unsigned firsts = (part.segments + parts - 1) / parts;
-    unsigned count = rows.count, tile = R == 1 ? 1 : rows.tile;
+    unsigned tile = R == 1 ? 1 : rows.tile;
     VV_UNROLL_BY(1)
     for (unsigned t = threadIdx.x; t < part.segments << at.shift; t += blockDim.x) {
         unsigned slot = t & ((1u << at.shift) - 1), i = t >> at.shift;
@@ -282,13 +297,15 @@ static __device__ __forceinline__ void few_rows(const place &at, const span &par
         const uint8_t *row = held + slot * at.pitch;
         const uint8_t *codes = row + part.codes_at + codes_before<TYPE>(segment);
         const uint8_t *heads = row + part.heads_at + heads_before<TYPE>(segment);
-        unsigned sum_at = slot * tile * at.stride + part.first + segment;
+        auto put = [&](unsigned r, float sum) {
+            to.store((slot * tile + r) * at.stride + part.first + segment, sum);
+        };
         if (second) {
-            segment_by_rows<TYPE, parts - 1, WHOLE, R>(codes, heads, x, segment, part.groups, count,
-                                                       sum_at, at.stride, to);
+            segment_by_rows<TYPE, parts - 1, WHOLE, R>(codes, heads, x, segment, part.groups,
+                                                       rows.count, put);
         } else {
-            segment_by_rows<TYPE, 0, WHOLE, R>(codes, heads, x, segment, part.groups, count, sum_at,
-                                               at.stride, to);
+            segment_by_rows<TYPE, 0, WHOLE, R>(codes, heads, x, segment, part.groups, rows.count,
+                                               put);
         }
     }
 }

@@ -208,16 +208,6 @@ VV_DEVICE void store_unit(const unit &u, size_t index, int8_t *q, float *scale, 
     }
 }
 
-/* Which of the rows thing n of all is of, `each` a row; n becomes its number there. */
-VV_DEVICE unsigned row_of(unsigned &n, unsigned each) {
-    unsigned row = 0;
-    VV_UNROLL_BY(1)
-    for (; n >= each; n -= each) {
-        row++;
-    }
-    return row;
-}
-
 /* The planes of h, from another place on in each block, so that they don't all ask for the same
  * lines at once; and what the block's values of u need of h. */
 VV_DEVICE void bring_planes(const whole_job &job, const share &mine, const memory &to,
@@ -241,7 +231,7 @@ VV_DEVICE void bring_planes(const whole_job &job, const share &mine, const memor
     vv_copy_commit();
     VV_UNROLL_BY(1)
     for (unsigned i = threadIdx.x; i < own * job.rows; i += THREADS) {
-        unsigned n = i, row = row_of(n, own), stream = n / mine.u_count;
+        unsigned n = i, row = vv_few_row(n, own), stream = n / mine.u_count;
         unsigned o = n - stream * mine.u_count;
         to.own[i] = job.h_values[(size_t)row * wide + (size_t)stream * job.width + mine.u + o];
     }
@@ -380,7 +370,7 @@ VV_DEVICE void multiply_floats(const whole_job &job, const share &mine, const me
     VV_UNROLL_BY(1)
     for (unsigned first = 0; first < segments * job.rows; first += HALVES) {
         unsigned t = first + threadIdx.x / VV_LANES, all = segments * job.rows;
-        unsigned s = t < all ? t : 0, row = row_of(s, segments), at = s * VV_SEGMENT;
+        unsigned s = t < all ? t : 0, row = vv_few_row(s, segments), at = s * VV_SEGMENT;
         const float *h = job.h_values + (size_t)row * segments * VV_SEGMENT;
         float v[VV_LANE_VALUES];
         VV_UNROLL
@@ -420,7 +410,7 @@ VV_DEVICE unsigned long long *words_of(const whole_job &job, unsigned copy) {
 VV_DEVICE void make_rank(const whole_job &job, const share &mine, const memory &to, unsigned turn) {
     VV_UNROLL_BY(1)
     for (unsigned i = threadIdx.x; i < mine.down_count * job.rows; i += THREADS) {
-        unsigned n = i, row = row_of(n, mine.down_count);
+        unsigned n = i, row = vv_few_row(n, mine.down_count);
         unsigned at = row * job.rank + mine.down + n;
         const float *sums = to.sums + row * job.at.row_sums;
         float y = add_chain(sums + n * sums_stride(job.down.segments.by), job.down.segments.by,
@@ -451,7 +441,7 @@ VV_DEVICE void take_rank(const whole_job &job, const memory &to, unsigned turn) 
         float value = vv_take_word(word + j, turn);
         __syncwarp();
         unit u = quantise_unit(value);
-        unsigned n = j, row = row_of(n, job.rank);
+        unsigned n = j, row = vv_few_row(n, job.rank);
         store_unit(u, n / 32, to.q + row * job.at.values,
                    to.scale + row * (job.at.values / VV_FINE_UNIT), nullptr);
         if (writes_planes()) {
@@ -468,7 +458,7 @@ VV_DEVICE void make_gates(const whole_job &job, const memory &to, unsigned slots
     unsigned stride = sums_stride(job.up.segments.by);
     VV_UNROLL_BY(1)
     for (unsigned i = threadIdx.x; i < slots * job.rows; i += THREADS) {
-        unsigned n = i, row = row_of(n, slots);
+        unsigned n = i, row = vv_few_row(n, slots);
         float *sums = to.sums + row * job.at.row_sums + n * stride;
         float y = add_chain(sums, job.up.segments.by, job.up.scale);
         *sums = isfinite(y) ? vv_sigmoid(y) : y;
@@ -481,7 +471,7 @@ VV_DEVICE void make_means(const whole_job &job, const share &mine, const memory 
     unsigned units = (count + 31) / 32;
     VV_UNROLL_BY(1)
     for (unsigned k = threadIdx.x / 32; k < units * job.rows; k += THREADS / 32) {
-        unsigned n = k, row = row_of(n, units), o = 32 * n + threadIdx.x % 32;
+        unsigned n = k, row = vv_few_row(n, units), o = 32 * n + threadIdx.x % 32;
         const float *gates = to.sums + row * job.at.row_sums;
         const float *with = to.own + row * (job.streams * count);
         size_t first = (size_t)row * job.width + mine.u;
