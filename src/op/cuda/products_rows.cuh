@@ -226,24 +226,27 @@ static __device__ __forceinline__ void decode_segment(const uint8_t *codes, cons
     }
 }
 
-/* A segment of a weight row by all rows in hand: put(row, s). Of several, its groups stay in
- * registers, and the code of a row is fetched once. */
-template <int TYPE, unsigned PART, bool WHOLE, unsigned R, typename PUT>
-static __device__ __forceinline__ void segment_by_rows(const uint8_t *codes, const uint8_t *heads,
-                                                       near_rows x, unsigned segment,
-                                                       unsigned groups, unsigned rows, PUT put) {
-    using f = vv_codes::of<TYPE>;
-    if (R == 1) {
-        segment_sum sum = {};
-        decode_segment<TYPE, PART, WHOLE>(
-            codes, heads, segment, groups, [&](const vv_group &g, unsigned b) {
-                unsigned at = 4 * segment + b;
-                add_group<TYPE>(g, x.q + 32 * at, f::SUPER ? 0.0f : x.scale[at],
-                                takes_sums<TYPE> ? x.sum[at] : 0, sum);
-            });
-        put(0, end_segment<TYPE>(sum, x, segment));
-        return;
-    }
+/* A segment of a weight row by one row. */
+template <int TYPE, unsigned PART, bool WHOLE>
+static __device__ __forceinline__ float one_segment(const uint8_t *codes, const uint8_t *heads,
+                                                    const near_rows &x, unsigned segment,
+                                                    unsigned groups) {
+    segment_sum sum = {};
+    decode_segment<TYPE, PART, WHOLE>(
+        codes, heads, segment, groups, [&](const vv_group &g, unsigned b) {
+            unsigned at = 4 * segment + b;
+            add_group<TYPE>(g, x.q + 32 * at, vv_codes::of<TYPE>::SUPER ? 0.0f : x.scale[at],
+                            takes_sums<TYPE> ? x.sum[at] : 0, sum);
+        });
+    return end_segment<TYPE>(sum, x, segment);
+}
+
+/* The same by several rows, put(row, s) for each: its groups stay in registers, and the code of a
+ * row is fetched once. */
+template <int TYPE, unsigned PART, bool WHOLE, typename PUT>
+static __device__ __forceinline__ void several_segments(const uint8_t *codes, const uint8_t *heads,
+                                                        near_rows x, unsigned segment,
+                                                        unsigned groups, unsigned rows, PUT put) {
     vv_group all[4] = {};
     decode_segment<TYPE, PART, WHOLE>(codes, heads, segment, groups,
                                       [&](const vv_group &g, unsigned b) { all[b] = g; });
@@ -253,7 +256,7 @@ static __device__ __forceinline__ void segment_by_rows(const uint8_t *codes, con
         const uint8_t *q = x.q + 128 * segment;
         float scale[4] = {};
         uint32_t sums[4] = {};
-        if (!f::SUPER) {
+        if (!vv_codes::of<TYPE>::SUPER) {
             float4 four = reinterpret_cast<const float4 *>(x.scale)[segment];
             scale[0] = four.x;
             scale[1] = four.y;
@@ -300,12 +303,20 @@ static __device__ __forceinline__ void few_rows(const place &at, const span &par
         auto put = [&](unsigned r, float sum) {
             to.store((slot * tile + r) * at.stride + part.first + segment, sum);
         };
-        if (second) {
-            segment_by_rows<TYPE, parts - 1, WHOLE, R>(codes, heads, x, segment, part.groups,
-                                                       rows.count, put);
+        if (R == 1) {
+            float sum;
+            if (second) {
+                sum = one_segment<TYPE, parts - 1, WHOLE>(codes, heads, x, segment, part.groups);
+            } else {
+                sum = one_segment<TYPE, 0, WHOLE>(codes, heads, x, segment, part.groups);
+            }
+            put(0, sum);
+        } else if (second) {
+            several_segments<TYPE, parts - 1, WHOLE>(codes, heads, x, segment, part.groups,
+                                                     rows.count, put);
         } else {
-            segment_by_rows<TYPE, 0, WHOLE, R>(codes, heads, x, segment, part.groups, rows.count,
-                                               put);
+            several_segments<TYPE, 0, WHOLE>(codes, heads, x, segment, part.groups, rows.count,
+                                             put);
         }
     }
 }
@@ -426,7 +437,13 @@ static __device__ __forceinline__ void
 multiply_part(const place &at, const span &part, const near_rows &x, const rows_in_hand<R> &rows,
               const uint8_t *held, const sums_of_block &to) {
     if constexpr (R <= FOUR) {
-        few_rows<TYPE, WHOLE>(at, part, x, rows, held, to);
+        /* One row's is a loop of one turn: without it, the compiler prepares for all formats before
+         * it knows which, and runs out of registers. */
+        unsigned turns = R == 1 ? rows.count : 1;
+        VV_UNROLL_BY(1)
+        for (unsigned n = 0; n < turns; n++) {
+            few_rows<TYPE, WHOLE>(at, part, x, rows, held, to);
+        }
     } else {
         eight_rows<TYPE, WHOLE>(at, part, x, rows.count, rows.tile, held, to);
     }
