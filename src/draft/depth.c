@@ -1,7 +1,5 @@
 #include "draft/depth.h"
 
-#include <math.h>
-
 enum {
     PLAIN_AGAIN = 256,   /* windows without a plain one, after which its time is measured anew */
     FORGET_TIMES = 512,  /* windows that a time is kept without being used */
@@ -187,12 +185,12 @@ struct vv_depth_choice vv_depth_choose(const struct vv_depth *d, const struct vv
     return choice.count > 0 ? choice : test_of(d, o);
 }
 
-/* A draft that was right is the cheaper the less that was expected: it tells the most, and more
- * tests are to follow at once. */
+/* A draft that was right is the cheaper the less that was expected (its chance's fourth power): it
+ * tells the most, and more tests are to follow at once. */
 void vv_depth_tested(struct vv_depth *d, uint32_t drafter, uint32_t kind, bool right) {
     struct vv_chance *c = &d->chance[drafter][kind][0];
-    double price = right ? pow(vv_chance_mean(c, guess[kind], guess_drafts), 4) : 1;
-    d->debt += price * draft_seconds(d, drafter, true);
+    double expected = vv_chance_mean(c, guess[kind], guess_drafts), squared = expected * expected;
+    d->debt += draft_seconds(d, drafter, true) * (right ? squared * squared : 1);
     vv_chance_judge(c, right);
     d->right |= right;
 }
