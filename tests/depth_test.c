@@ -410,6 +410,33 @@ static void times_are_interpolated(void **state) {
     assert_true(fabs(vv_depth_seconds(&d, 3) - (1.1 + (0.05 + 0.5) / 2)) < 1e-12);
 }
 
+/* Whether one draft is chosen `windows` plain windows after one that was slow, `times` times. */
+static bool tried_again(int times, int windows) {
+    const struct vv_depth_offers o = {.offer = {{1, 0}}, .ready = {true}, .count = 1};
+    struct vv_depth d = {0};
+    vv_depth_window(&d, 1, 1);
+    for (int i = 0; i < 5; i++) {
+        vv_depth_tested(&d, 0, 0, true);
+    }
+    assert_int_equal(vv_depth_choose(&d, &o).count, 1);
+    for (int i = 0; i < times; i++) {
+        vv_depth_window(&d, 2, 5);
+    }
+    assert_int_equal(vv_depth_choose(&d, &o).count, 0);
+    for (int i = 0; i < windows; i++) {
+        vv_depth_window(&d, 1, 1);
+    }
+    return vv_depth_choose(&d, &o).count == 1;
+}
+
+/* A time that was measured once may be a slow spell's; what was slow more often is left alone for
+ * long. */
+static void slow_spells_are_forgotten(void **state) {
+    (void)state;
+    assert_true(!tried_again(1, 100) && tried_again(1, 150));
+    assert_true(!tried_again(2, 400) && tried_again(2, 600));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(c084_never_much_slower_than_the_best),
@@ -420,6 +447,7 @@ int main(void) {
         cmocka_unit_test(follows_the_text),
         cmocka_unit_test(sure_offers_go_first),
         cmocka_unit_test(times_are_interpolated),
+        cmocka_unit_test(slow_spells_are_forgotten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,8 @@
 
 enum {
     PLAIN_AGAIN = 256,   /* windows without a plain one, after which its time is measured anew */
-    FORGET_TIMES = 512,  /* windows that a time is kept without being used */
+    FORGET_TIMES = 512,  /* windows that a time is kept without being used, */
+    FORGET_ONCE = 128,   /* at first fewer where it was measured once, and may be a slow spell's */
     FORGET_CHANCE = 256, /* windows without such a draft in which its chance returns to its guess */
 };
 static const double guess[VV_DRAFT_KINDS_MAX] = {0.8, 0.8, 0.9, 0.9}; /* by kind, the surest last */
@@ -32,6 +33,12 @@ static double median(const struct vv_cost *cost) {
         sorted[at] = cost->recent[i];
     }
     return sorted[(n - 1) / 2];
+}
+
+/* Windows that it is kept without being used. */
+static uint64_t keep_for(const struct vv_cost *cost) {
+    return cost->count > 1 || cost->forgotten > 1 ? FORGET_TIMES
+                                                  : FORGET_ONCE * (1 + cost->forgotten);
 }
 
 /* The nearest measured size from `rows` on in steps of `by`, or 0. */
@@ -214,8 +221,10 @@ void vv_depth_window(struct vv_depth *d, uint32_t rows, double seconds) {
     add_sample(&d->rows[rows], d->windows, seconds);
     fade(d, rows - 1);
     for (uint32_t r = 2; r <= VV_VERIFY_ROWS_MAX; r++) {
-        if (d->windows - d->rows[r].used > FORGET_TIMES) {
-            d->rows[r].count = 0;
+        struct vv_cost *c = &d->rows[r];
+        if (c->count > 0 && d->windows - c->used > keep_for(c)) {
+            c->count = 0;
+            c->forgotten++;
         }
     }
 }

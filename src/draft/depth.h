@@ -30,6 +30,7 @@ enum { VV_DRAFTERS_MAX = 2, VV_COST_SAMPLES = 5 };
 struct vv_cost {
     double recent[VV_COST_SAMPLES]; /* seconds; a ring */
     uint64_t count, used;           /* samples so far, and the window of the last */
+    uint32_t forgotten;             /* how many times all of them were */
 };
 
 /* All zero at first. */
