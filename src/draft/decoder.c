@@ -81,6 +81,7 @@ int vv_decoder_begin(struct vv_decoder *d, const int32_t *tokens, size_t count,
                      struct vv_error *error) {
     d->rows = d->row = 0;
     d->open = false;
+    vv_drafting_drop_test(&d->drafting);
     if (count != vv_session_length(d->session, d->options.slot)) {
         return vv_fail(error, VV_ERROR_INVALID, "slot %u holds %zu tokens, not %zu",
                        d->options.slot, vv_session_length(d->session, d->options.slot), count);
@@ -140,6 +141,11 @@ static uint32_t drafts_most(const struct vv_decoder *d, uint64_t more) {
 
 int32_t vv_decoder_drafted(const struct vv_decoder *d) {
     return d->open && d->row + 1 < d->rows ? d->window[d->row + 1] : -1;
+}
+
+int32_t vv_decoder_expected(const struct vv_decoder *d) {
+    int32_t drafted = vv_decoder_drafted(d);
+    return drafted >= 0 ? drafted : d->drafting.test;
 }
 
 int vv_decoder_take(struct vv_decoder *d, int32_t token, uint64_t more, struct vv_error *error) {

@@ -38,6 +38,8 @@ int vv_decoder_sample(struct vv_decoder *decoder, struct vv_sampler *sampler,
 
 /* The draft of the next token, or -1. */
 int32_t vv_decoder_drafted(const struct vv_decoder *decoder);
+/* The same, or where there is none what the next token is only compared with; or -1. */
+int32_t vv_decoder_expected(const struct vv_decoder *decoder);
 
 /* The token that was drawn becomes part of the text; of those that follow `more` are wanted at
  * most, which saves drafts that nobody reads. After an error the slot is as vv_session_run leaves

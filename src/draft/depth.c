@@ -1,22 +1,19 @@
 #include "draft/depth.h"
 
-#include <string.h>
-
 enum {
-    PLAIN_FIRST = 2,     /* windows that are measured before any draft */
     PLAIN_AGAIN = 256,   /* windows without a plain one, after which its time is measured anew */
-    FORGET_TIMES = 128,  /* windows that a time is kept without being used */
-    FORGET_CHANCE = 128, /* windows without such a draft in which its chance returns to its guess */
+    FORGET_TIMES = 512,  /* windows that a time is kept without being used, */
+    FORGET_ONCE = 128,   /* at first fewer where it was measured once, and may be a slow spell's */
+    FORGET_CHANCE = 256, /* windows without such a draft in which its chance returns to its guess */
 };
-static const double guess[VV_DRAFT_KINDS_MAX] = {0.7, 0.8, 0.9, 0.9}; /* by kind, the surest last */
-static const double guess_weight = 2;                                 /* tries that it counts for */
-static const double keep = 0.99;                                      /* of the counts, each try */
-static const double lately_share = 0.1, lately_tries = 8, surprise = 3.5;
+static const double guess[VV_DRAFT_KINDS_MAX] = {0.8, 0.8, 0.9, 0.9}; /* by kind, the surest last */
+static const double guess_drafts = 3;                                 /* that it counts for, */
+static const double pull_drafts = 6;   /* and the chance of the place before in that of the next */
 static const double usual_slope = 0.1; /* of a row more, in plain windows' time, or of a draft */
-/* From one row to two there is a step on some machines (a GPU's kernels of one row are others),
- * after which rows are cheap: from so many plain windows on it is taken for one, and a row more for
- * a share of it. */
-static const double step_least = 0.4, step_share = 0.25;
+/* Of plain windows' time: tests at first, and their share then; what a try of a larger window may
+ * lose, and how much more with each window without drafts. */
+static const double test_first = 0.3, test_share = 0.004;
+static const double try_first = 0.6, try_share = 0.01;
 
 /* ---- times ---- */
 
@@ -38,6 +35,12 @@ static double median(const struct vv_cost *cost) {
     return sorted[(n - 1) / 2];
 }
 
+/* Windows that it is kept without being used. */
+static uint64_t keep_for(const struct vv_cost *cost) {
+    return cost->count > 1 || cost->forgotten > 1 ? FORGET_TIMES
+                                                  : FORGET_ONCE * (1 + cost->forgotten);
+}
+
 /* The nearest measured size from `rows` on in steps of `by`, or 0. */
 static uint32_t measured(const struct vv_depth *d, uint32_t rows, int by) {
     while (rows > 0 && rows <= VV_VERIFY_ROWS_MAX && d->rows[rows].count == 0) {
@@ -46,30 +49,39 @@ static uint32_t measured(const struct vv_depth *d, uint32_t rows, int by) {
     return rows <= VV_VERIFY_ROWS_MAX ? rows : 0;
 }
 
-/* What a row more costs beyond the largest measured size, which has several: the mean, and behind a
- * step what it cost from the size before. */
-static double beyond(const struct vv_depth *d, uint32_t largest) {
-    double one = median(&d->rows[1]), slope = (median(&d->rows[largest]) - one) / (largest - 1);
-    if (d->rows[2].count == 0 || median(&d->rows[2]) - one < step_least * one) {
-        return slope;
+enum view { HOPED, AT_WORST };
+
+/* What a row more costs beyond a measured size, whatever larger ones do. At worst that is what rows
+ * cost so far: of a first one nothing is known but that rows can be computed one by one. There is
+ * hope that it is nearer to what the last rows cost: on some machines there is a step from one row
+ * to several (a GPU's kernels of one row are others), after which rows are cheap. */
+static double beyond(const struct vv_depth *d, uint32_t rows, enum view view) {
+    double top = median(&d->rows[rows]);
+    uint32_t before = measured(d, rows - 1, -1);
+    if (before == 0) {
+        return view == HOPED ? usual_slope * top : top;
     }
-    uint32_t before = measured(d, largest - 1, -1);
-    return before > 1 ? (median(&d->rows[largest]) - median(&d->rows[before])) / (largest - before)
-                      : step_share * slope;
+    double mean = (top - median(&d->rows[1])) / (rows - 1);
+    double last = before == 1 ? 0 : (top - median(&d->rows[before])) / (rows - before);
+    return view == HOPED && last < mean ? (last + mean) / 2 : mean;
 }
 
-double vv_depth_seconds(const struct vv_depth *d, uint32_t rows) {
+/* Between two measured sizes times lie on a line, or, it is hoped, a little below. */
+static double seconds_of(const struct vv_depth *d, uint32_t rows, enum view view) {
     uint32_t below = measured(d, rows, -1), above = measured(d, rows, 1);
     if (below == rows || below == 0) {
         return below ? median(&d->rows[below]) : 0;
     }
-    double low = median(&d->rows[below]), slope = usual_slope * low;
+    double low = median(&d->rows[below]), slope = beyond(d, below, view);
     if (above > 0) {
-        slope = (median(&d->rows[above]) - low) / (above - below);
-    } else if (below > 1 && d->rows[1].count > 0) {
-        slope = beyond(d, below);
+        double line = (median(&d->rows[above]) - low) / (above - below);
+        slope = view == HOPED && below > 1 && slope < line ? (slope + line) / 2 : line;
     }
     return low + (rows - below) * (slope > 0 ? slope : 0);
+}
+
+double vv_depth_seconds(const struct vv_depth *d, uint32_t rows) {
+    return seconds_of(d, rows, HOPED);
 }
 
 static double draft_seconds(const struct vv_depth *d, uint32_t drafter, bool ready) {
@@ -79,6 +91,12 @@ static double draft_seconds(const struct vv_depth *d, uint32_t drafter, bool rea
     return ready ? usual_slope * vv_depth_seconds(d, 1) : 0;
 }
 
+/* Plain windows are measured at first, and 16, 64 and then PLAIN_AGAIN windows later. */
+static bool plain_due(const struct vv_depth *d) {
+    uint64_t count = d->rows[1].count, since = d->windows - d->rows[1].used;
+    return count == 0 || since >= (count < 3 ? 4ull << 2 * count : PLAIN_AGAIN);
+}
+
 /* ---- the choice ---- */
 
 /* Tokens and seconds of windows with k drafts of an offer, for k = 0, 1, … */
@@ -86,7 +104,7 @@ struct plan {
     const struct vv_depth *depth;
     const struct vv_chance *chance; /* [VV_DRAFTS_MAX] */
     double draft, right, all;       /* seconds a draft; chances: of the last draft, of all so far */
-    double tokens, seconds;
+    double tokens, seconds[2];      /* by view */
     uint32_t k;
 };
 
@@ -97,55 +115,91 @@ static struct plan begin(const struct vv_depth *d, const struct vv_depth_offers 
                          .draft = draft_seconds(d, i, o->ready[i]),
                          .right = guess[kind],
                          .all = 1,
-                         .tokens = 1,
-                         .seconds = vv_depth_seconds(d, 1)};
+                         .tokens = 1};
 }
 
 static void next(struct plan *p) {
-    const struct vv_chance *c = &p->chance[p->k];
-    double pull = p->k++ > 0 ? guess_weight : guess_weight * (1 - c->doubt);
-    p->right = (c->accepted + pull * p->right) / (c->offered + pull);
+    p->right = vv_chance_mean(&p->chance[p->k], p->right, p->k > 0 ? pull_drafts : guess_drafts);
+    p->k++;
     p->all *= p->right;
     p->tokens += p->all;
-    p->seconds = p->k * p->draft + vv_depth_seconds(p->depth, p->k + 1);
+    for (int view = HOPED; view <= AT_WORST; view++) {
+        p->seconds[view] = p->k * p->draft + seconds_of(p->depth, p->k + 1, (enum view)view);
+    }
 }
 
-static uint32_t most_of(const struct vv_depth *d, const struct vv_depth_offers *o, uint32_t i) {
-    uint32_t largest = measured(d, VV_VERIFY_ROWS_MAX, -1);
-    return o->offer[i].most < 2 * largest - 1 ? o->offer[i].most : 2 * largest - 1;
-}
-
-/* The largest rate of what is always there. */
+/* The largest rate, for sure, of what is always there. */
 static double standing_rate(const struct vv_depth *d, const struct vv_depth_offers *o) {
     double best = 1 / vv_depth_seconds(d, 1);
     for (uint32_t i = 0; i < o->count; i++) {
         struct plan p = begin(d, o, i);
-        while (o->ready[i] && p.k < most_of(d, o, i)) {
+        while (o->ready[i] && p.k < o->offer[i].most) {
             next(&p);
-            best = p.tokens / p.seconds > best ? p.tokens / p.seconds : best;
+            double rate = p.tokens / p.seconds[AT_WORST];
+            best = rate > best ? rate : best;
         }
     }
     return best;
 }
 
-struct vv_depth_choice vv_depth_choose(const struct vv_depth *d, const struct vv_depth_offers *o) {
-    struct vv_depth_choice choice = {0, 0};
-    if (d->rows[1].count < PLAIN_FIRST || d->windows - d->rows[1].used >= PLAIN_AGAIN) {
-        return choice;
-    }
+/* Whether a window of this size is known, or can be tried without losing much. */
+static bool affordable(const struct plan *p, double rate) {
+    const struct vv_depth *d = p->depth;
+    double may_lose = try_first + try_share * (double)(d->windows - d->drafted);
+    return d->rows[p->k + 1].count > 0 || rate * p->seconds[AT_WORST] - p->tokens < may_lose;
+}
+
+static struct vv_depth_choice best_of(const struct vv_depth *d, const struct vv_depth_offers *o) {
+    struct vv_depth_choice choice = {0, 0, false};
     double rate = standing_rate(d, o), best = 1 - rate * vv_depth_seconds(d, 1);
     for (uint32_t i = 0; i < o->count; i++) {
         struct plan p = begin(d, o, i);
-        while (p.k < most_of(d, o, i)) {
+        while (p.k < o->offer[i].most) {
             next(&p);
-            double gain = p.tokens - rate * p.seconds;
-            if (gain > best) {
+            double gain = p.tokens - rate * p.seconds[HOPED];
+            if (gain > best && affordable(&p, rate)) {
                 best = gain;
-                choice = (struct vv_depth_choice){i, p.k};
+                choice = (struct vv_depth_choice){i, p.k, false};
             }
         }
     }
     return choice;
+}
+
+/* ---- tests ---- */
+
+/* Of the offer that is known least, if there is one and its share of the time allows. */
+static struct vv_depth_choice test_of(const struct vv_depth *d, const struct vv_depth_offers *o) {
+    struct vv_depth_choice choice = {0, 0, false};
+    double least = 0;
+    for (uint32_t i = 0; i < o->count; i++) {
+        double known = d->chance[i][o->offer[i].kind][0].offered;
+        if (o->offer[i].most > 0 && (!choice.test || known < least)) {
+            choice = (struct vv_depth_choice){i, 0, true};
+            least = known;
+        }
+    }
+    choice.test &= d->debt + draft_seconds(d, choice.drafter, o->ready[choice.drafter]) <=
+                   test_first * vv_depth_seconds(d, 1);
+    return choice;
+}
+
+struct vv_depth_choice vv_depth_choose(const struct vv_depth *d, const struct vv_depth_offers *o) {
+    struct vv_depth_choice choice = {0, 0, false};
+    if (d->right && !plain_due(d)) {
+        choice = best_of(d, o);
+    }
+    return choice.count > 0 ? choice : test_of(d, o);
+}
+
+/* A draft that was right is the cheaper the less that was expected (its chance's fourth power): it
+ * tells the most, and more tests are to follow at once. */
+void vv_depth_tested(struct vv_depth *d, uint32_t drafter, uint32_t kind, bool right) {
+    struct vv_chance *c = &d->chance[drafter][kind][0];
+    double expected = vv_chance_mean(c, guess[kind], guess_drafts), squared = expected * expected;
+    d->debt += draft_seconds(d, drafter, true) * (right ? squared * squared : 1);
+    vv_chance_judge(c, right);
+    d->right |= right;
 }
 
 /* ---- what happened ---- */
@@ -154,21 +208,23 @@ struct vv_depth_choice vv_depth_choose(const struct vv_depth *d, const struct vv
 static void fade(struct vv_depth *d, uint32_t drafts) {
     for (uint32_t i = 0; i < VV_DRAFTERS_MAX * VV_DRAFT_KINDS_MAX; i++) {
         for (uint32_t place = drafts; place < VV_DRAFTS_MAX; place++) {
-            struct vv_chance *c = &d->chance[i / VV_DRAFT_KINDS_MAX][i % VV_DRAFT_KINDS_MAX][place];
-            c->offered *= 1 - 1.0 / FORGET_CHANCE;
-            c->accepted *= 1 - 1.0 / FORGET_CHANCE;
-            c->doubt *= 1 - 1.0 / FORGET_CHANCE;
+            vv_chance_fade(&d->chance[i / VV_DRAFT_KINDS_MAX][i % VV_DRAFT_KINDS_MAX][place],
+                           1.0 / FORGET_CHANCE);
         }
     }
 }
 
 void vv_depth_window(struct vv_depth *d, uint32_t rows, double seconds) {
     d->windows++;
+    d->drafted = rows > 1 ? d->windows : d->drafted;
+    d->debt = d->debt > test_share * seconds ? d->debt - test_share * seconds : 0;
     add_sample(&d->rows[rows], d->windows, seconds);
     fade(d, rows - 1);
     for (uint32_t r = 2; r <= VV_VERIFY_ROWS_MAX; r++) {
-        if (d->windows - d->rows[r].used > FORGET_TIMES) {
-            d->rows[r].count = 0;
+        struct vv_cost *c = &d->rows[r];
+        if (c->count > 0 && d->windows - c->used > keep_for(c)) {
+            c->count = 0;
+            c->forgotten++;
         }
     }
 }
@@ -177,27 +233,11 @@ void vv_depth_drafted(struct vv_depth *d, uint32_t drafter, uint32_t count, doub
     add_sample(&d->draft[drafter], d->windows, seconds / count);
 }
 
-/* One more draft of this chance was right, or wasn't. Where its last few tell of another text than
- * the many before, by more than chance would, these are forgotten. */
-static void judge(struct vv_chance *c, bool right) {
-    c->offered = keep * c->offered + 1;
-    c->accepted = keep * c->accepted + right;
-    c->doubt = 1 - keep * (1 - c->doubt);
-    c->lately += lately_share * (right - c->lately);
-    double mean = c->accepted / c->offered, off = c->lately - mean;
-    double variance = (mean * (1 - mean) + 0.01) * lately_share / (2 - lately_share);
-    if (c->offered > lately_tries && off * off > surprise * surprise * variance) {
-        c->offered = lately_tries;
-        c->accepted = lately_tries * c->lately;
-    } else if (c->offered <= lately_tries) {
-        c->lately = mean;
-    }
-}
-
 void vv_depth_judged(struct vv_depth *d, uint32_t drafter, uint32_t kind, uint32_t accepted,
                      bool refused) {
     struct vv_chance *chance = d->chance[drafter][kind];
     for (uint32_t i = 0; i < accepted + refused; i++) {
-        judge(&chance[i], i < accepted);
+        vv_chance_judge(&chance[i], i < accepted);
     }
+    d->right |= accepted > 0;
 }

@@ -34,7 +34,7 @@ int vv_drafting_open(struct vv_drafting *d, struct vv_session *session,
                      const struct vv_decoder_options *options, struct vv_error *error) {
     enum vv_draft draft = options->draft;
     int code = VV_OK;
-    *d = (struct vv_drafting){.fixed = options->fixed};
+    *d = (struct vv_drafting){.fixed = options->fixed, .test = -1};
     if (draft == VV_DRAFT_MTP || draft == VV_DRAFT_BOTH) {
         code = add_made(d, vv_mtp_drafter(session, options->slot), error);
     }
@@ -51,9 +51,17 @@ void vv_drafting_close(struct vv_drafting *d) {
     d->drafter_count = 0;
 }
 
+void vv_drafting_drop_test(struct vv_drafting *d) {
+    d->test = -1;
+}
+
 int vv_drafting_append(struct vv_drafting *d, const int32_t *tokens, size_t count,
                        struct vv_error *error) {
     int code = VV_OK;
+    if (d->test >= 0 && count > 0) {
+        vv_depth_tested(&d->depth, d->choice.drafter, d->kind, tokens[0] == d->test);
+        vv_drafting_drop_test(d);
+    }
     for (uint32_t i = 0; code == VV_OK && i < d->drafter_count; i++) {
         code = d->drafters[i]->calls->append(d->drafters[i], tokens, count, error);
     }
@@ -61,6 +69,7 @@ int vv_drafting_append(struct vv_drafting *d, const int32_t *tokens, size_t coun
 }
 
 void vv_drafting_clear(struct vv_drafting *d) {
+    vv_drafting_drop_test(d);
     for (uint32_t i = 0; i < d->drafter_count; i++) {
         d->drafters[i]->calls->clear(d->drafters[i]);
     }
@@ -85,28 +94,32 @@ static struct vv_depth_choice fixed_choice(const struct vv_drafting *d,
         bool sure = o->offer[i].most > 0 && o->offer[i].kind >= d->drafters[i]->calls->trust;
         best = sure || o->offer[best].most == 0 ? i : best;
     }
-    return (struct vv_depth_choice){best, o->offer[best].most};
+    return (struct vv_depth_choice){best, o->offer[best].most, false};
+}
+
+static int make(struct vv_drafting *d, uint32_t count, int32_t *drafts, struct vv_error *error) {
+    struct vv_drafter *drafter = d->drafters[d->choice.drafter];
+    double began = vv_seconds();
+    int code = drafter->calls->propose(drafter, count, drafts, error);
+    double took = vv_seconds() - began;
+    d->seconds += took;
+    if (d->warm_drafts) {
+        vv_depth_drafted(&d->depth, d->choice.drafter, count, took);
+    }
+    d->warm_drafts = true;
+    return code;
 }
 
 int vv_drafting_propose(struct vv_drafting *d, uint32_t most, int32_t *drafts, uint32_t *count,
                         struct vv_error *error) {
     const struct vv_depth_offers o = offers(d, most);
     d->choice = d->fixed ? fixed_choice(d, &o) : vv_depth_choose(&d->depth, &o);
-    *count = d->choice.count;
-    if (d->choice.count == 0) {
-        return VV_OK;
-    }
-    struct vv_drafter *drafter = d->drafters[d->choice.drafter];
-    double began = vv_seconds();
-    int code = drafter->calls->propose(drafter, d->choice.count, drafts, error);
-    double took = vv_seconds() - began;
-    d->seconds += took;
-    if (d->warm_drafts) {
-        vv_depth_drafted(&d->depth, d->choice.drafter, d->choice.count, took);
-    }
-    d->warm_drafts = true;
     d->kind = o.offer[d->choice.drafter].kind;
-    return code;
+    *count = d->choice.count;
+    if (d->choice.test) {
+        return make(d, 1, &d->test, error);
+    }
+    return d->choice.count > 0 ? make(d, d->choice.count, drafts, error) : VV_OK;
 }
 
 void vv_drafting_window(struct vv_drafting *d, uint32_t rows, double seconds) {

@@ -29,6 +29,7 @@ struct vv_drafting {
     struct vv_depth depth;
     struct vv_depth_choice choice; /* of the last window */
     uint32_t kind;                 /* of its drafts */
+    int32_t test; /* a draft of the next token that is only to be compared; -1: none */
     bool warm_windows,
         warm_drafts; /* a first one records programs, which says nothing of the next */
     double seconds;  /* making drafts */
@@ -43,14 +44,17 @@ int vv_drafting_open(struct vv_drafting *drafting, struct vv_session *session,
                      const struct vv_decoder_options *options, struct vv_error *error);
 void vv_drafting_close(struct vv_drafting *drafting);
 
-/* Tokens are now the end of the text. */
+/* Tokens are now the end of the text. The first of them tells whether a test was right. */
 int vv_drafting_append(struct vv_drafting *drafting, const int32_t *tokens, size_t count,
                        struct vv_error *error);
 /* The text is empty again. */
 void vv_drafting_clear(struct vv_drafting *drafting);
 
+/* The next tokens were not written by the model, so they tell nothing of a test. */
+void vv_drafting_drop_test(struct vv_drafting *drafting);
+
 /* As many drafts as are worth a window, up to `most`, of what follows a text whose last token the
- * slot does not hold yet. */
+ * slot does not hold yet; or a test, which the caller need not know of. */
 int vv_drafting_propose(struct vv_drafting *drafting, uint32_t most, int32_t *drafts,
                         uint32_t *count, struct vv_error *error);
 

@@ -119,9 +119,9 @@ static int open_decoder(struct bench *b, const struct way *way, struct vv_decode
     return code;
 }
 
-/* The drafted token with the given chance, else another. */
+/* The drafted token with the given chance, else another; also where it is only compared. */
 static int32_t draw(struct bench *b, const struct vv_decoder *decoder, double accept) {
-    int32_t drafted = vv_decoder_drafted(decoder), token = any_token(b);
+    int32_t drafted = vv_decoder_expected(decoder), token = any_token(b);
     if (drafted >= 0 && uniform(b) < accept) {
         return drafted;
     }
