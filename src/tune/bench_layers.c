@@ -101,7 +101,7 @@ static size_t layers_for(const struct vv_bench_layers *layers, int32_t rows) {
 
 /* States a program, and runs it until a device that records windows has done so. */
 static int add(struct vv_bench *b, const struct vv_bench_layers *layers, int32_t rows, bool apart) {
-    enum { RUNS_BEFORE = 3 };
+    enum { RUNS_BEFORE = 2 }; /* the second one is recorded */
     const struct vv_program_options options = {.all_barriers = apart};
     struct vv_bench_timed *t = &b->timed[b->timed_count];
     int code = vv_program_new(b->device, rows, 1, &t->program, b->error);
