@@ -1014,6 +1014,16 @@ struct varve_bench_lines_options {
 int varve_bench_operations(const struct varve_bench_lines_options *options,
                            struct varve_error *error);
 
+/*
+ * The same for steps as a program runs them, layer after layer, each with weights and state of its
+ * own; names are of folders that have such: hyper_read (all of a read of residual streams),
+ * gdn_step (its modes), gemv (products of the same activations, started together and one after
+ * another). A line's times are those of a layer, `operation` and `variant` say what and how; the
+ * options' `variant` doesn't count. In every round the programs of all numbers of rows run one
+ * after another.
+ */
+int varve_bench_layers(const struct varve_bench_lines_options *options, struct varve_error *error);
+
 /* The same for the operations of a model, in its shapes and with its weights; only variants that
  * read weights in the order in which they lie. */
 int varve_bench_steps(const struct varve_model *model,

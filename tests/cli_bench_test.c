@@ -2,6 +2,7 @@
 #include "support/command.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -236,6 +237,167 @@ static void operations_in_other_forms(void **state) {
     command_free(&r);
 }
 
+/* ---- tables ---- */
+
+/* Lines of one variant of one operation, by rows: ratios are those of least times. */
+struct series {
+    char operation[40], variant[64];
+    double least[4], ratio[4]; /* of so many rows; 0: no line */
+    double gain[4];
+    size_t published[4];
+};
+enum { SERIES_MOST = 64 };
+
+static double least_of(const json_t *us) {
+    double least = json_real_value(json_array_get(us, 0));
+    for (size_t i = 1; i < json_array_size(us); i++) {
+        double value = json_real_value(json_array_get(us, i));
+        least = value < least ? value : least;
+    }
+    assert_true(least > 0);
+    return least;
+}
+
+static struct series *series_of(struct series *list, size_t *count, const char *operation,
+                                const char *variant) {
+    for (size_t i = 0; i < *count; i++) {
+        if (strcmp(list[i].operation, operation) == 0 && strcmp(list[i].variant, variant) == 0) {
+            return &list[i];
+        }
+    }
+    assert_true(*count < SERIES_MOST);
+    struct series *s = &list[(*count)++];
+    *s = (struct series){.operation = ""};
+    snprintf(s->operation, sizeof s->operation, "%s", operation);
+    snprintf(s->variant, sizeof s->variant, "%s", variant);
+    return s;
+}
+
+/* Reads what --json wrote of one shape with rows 1 to 3. */
+static size_t read_table(char *text, const char *shape, struct series *list) {
+    size_t count = 0;
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        json_error_t error;
+        const char *operation, *variant, *of, *bound;
+        int rows;
+        double bytes, operations, share, ratio, gain = 0;
+        json_t *us, *published, *object = json_loads(line, 0, &error);
+        assert_non_null(object);
+        assert_int_equal(
+            json_unpack(object, "{s:s, s:s, s:s, s:i, s:o, s:F, s:F, s:F, s:s, s:F, s?F, s:o !}",
+                        "operation", &operation, "variant", &variant, "shape", &of, "rows", &rows,
+                        "us", &us, "bytes", &bytes, "operations", &operations, "share", &share,
+                        "bound", &bound, "ratio", &ratio, "gain", &gain, "published", &published),
+            0);
+        assert_non_null(strstr(of, shape));
+        assert_true(rows >= 1 && rows <= 3 && bytes > 0 && share > 0);
+        struct series *s = series_of(list, &count, operation, variant);
+        assert_true(s->least[rows] == 0);
+        s->least[rows] = least_of(us);
+        s->ratio[rows] = ratio;
+        s->gain[rows] = gain;
+        s->published[rows] = json_array_size(published);
+        json_decref(object);
+    }
+    assert_true(count > 0);
+    for (size_t i = 0; i < count; i++) {
+        assert_true(list[i].ratio[1] == 1);
+        for (int rows = 2; rows <= 3; rows++) {
+            double expected = list[i].least[rows] / list[i].least[1];
+            assert_true(list[i].least[rows] > 0);
+            assert_true(fabs(list[i].ratio[rows] - expected) < 1e-6 * expected);
+        }
+    }
+    return count;
+}
+
+#define OF_TINY "--shape", "varve-tiny", "--rows", "1,2,3", "--rounds", "2"
+
+/* Every step alone, in every variant, and all of a read together. */
+static void reads_by_rows(void **state) {
+    (void)state;
+    static const char *const operations[] = {"hyper_norm", "hyper_down", "hyper_up", "hyper_read"};
+    struct series list[SERIES_MOST];
+    size_t found[4] = {0};
+    struct command_result r = varve("bench", "hyper_read", "--tiles", OF_TINY, "--json");
+    assert_int_equal(r.code, 0);
+    size_t count = read_table(r.out, "varve-tiny", list);
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < 4; k++) {
+            found[k] += strcmp(list[i].operation, operations[k]) == 0;
+        }
+        assert_int_equal(list[i].published[1], 0); /* of another shape */
+    }
+    assert_true(found[0] > 0 && found[1] > 0 && found[2] > 0);
+    assert_int_equal(found[3], 1);
+    command_free(&r);
+}
+
+static void modes_by_rows(void **state) {
+    (void)state;
+    static const char *const modes[] = {"advance", "verify", "commit"};
+    struct series list[SERIES_MOST];
+    struct command_result r = varve("bench", "gdn_step", "--modes", OF_TINY, "--json");
+    assert_int_equal(r.code, 0);
+    assert_int_equal(read_table(r.out, "varve-tiny", list), 3);
+    for (size_t i = 0; i < 3; i++) {
+        assert_string_equal(list[i].variant, modes[i]);
+    }
+    command_free(&r);
+    r = varve("bench", "gdn", "--shape", "varve-tiny", "--rows", "17", "--rounds", "1");
+    assert_int_equal(r.code, 0);
+    assert_non_null(strstr(r.out, " 17 scan "));
+    assert_null(strstr(r.out, " advance "));
+    command_free(&r);
+}
+
+/* The gain is that of least times. */
+static void together_and_apart(void **state) {
+    (void)state;
+    struct series list[SERIES_MOST];
+    struct command_result r = varve("bench", "gemv_cat", OF_TINY, "--json");
+    assert_int_equal(r.code, 0);
+    assert_int_equal(read_table(r.out, "varve-tiny", list), 2);
+    assert_string_equal(list[0].variant, "together");
+    assert_string_equal(list[1].variant, "apart");
+    for (int rows = 1; rows <= 3; rows++) {
+        double expected = list[1].least[rows] / list[0].least[rows];
+        assert_true(fabs(list[0].gain[rows] - expected) < 1e-6 * expected);
+        assert_true(list[1].gain[rows] == 0);
+    }
+    command_free(&r);
+}
+
+/* Beside the shapes that they are of, with whose they are. */
+static void published_figures_stand_beside(void **state) {
+    (void)state;
+    struct series list[SERIES_MOST];
+    struct command_result r = varve("bench", "gemv_cat", "--shape", "attn_k Q6_K", "--rows",
+                                    "1,2,3", "--rounds", "1", "--json");
+    assert_int_equal(r.code, 0);
+    assert_int_equal(read_table(r.out, "attn_k", list), 2);
+    assert_int_equal(list[0].published[1], 1);
+    assert_int_equal(list[0].published[2], 1);
+    assert_int_equal(list[0].published[3], 0);
+    command_free(&r);
+    r = varve("bench", "gemv_cat", "--shape", "attn_k Q6_K", "--rows", "1,2", "--rounds", "1");
+    assert_int_equal(r.code, 0);
+    static const char *const words[] = {"of 1 row",      "together",     "apart",
+                                        "22.6     1.40", "Apple M3 Max", "of read",
+                                        "at most, with "};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (!strstr(r.out, words[i])) {
+            fail_msg("\"%s\" is not in:\n%s", words[i], r.out);
+        }
+    }
+    command_free(&r);
+    command_refuses(varve("bench", "gemv", "--tiles"), 2, WORDS("--tiles", "hyper_read --tiles"));
+    command_refuses(varve("bench", "hyper_read", "--modes"), 2, WORDS("--modes", "bench gdn"));
+    command_refuses(varve("bench", "gdn", "gemv"), 2, WORDS("delta rule", "\"gemv\""));
+    command_refuses(varve("bench", "gdn", "--rows", "none"), 1, WORDS("no rows"));
+    command_refuses(varve("bench", "gdn", "--csv"), 2, WORDS("--csv", "operations"));
+}
+
 /* By default nothing is measured that a small model is not made for. */
 static void defaults_fit_the_model(void **state) {
     (void)state;
@@ -277,6 +439,10 @@ int main(void) {
         cmocka_unit_test(c195_the_table_has_cold_and_repeated_figures),
         cmocka_unit_test(operations_have_a_line_for_each_variant_and_rows),
         cmocka_unit_test(operations_in_other_forms),
+        cmocka_unit_test(reads_by_rows),
+        cmocka_unit_test(modes_by_rows),
+        cmocka_unit_test(together_and_apart),
+        cmocka_unit_test(published_figures_stand_beside),
         cmocka_unit_test(defaults_fit_the_model),
         cmocka_unit_test(wrong_use_is_told),
     };

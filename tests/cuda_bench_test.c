@@ -94,11 +94,54 @@ static void commands_measure_there_too(void **state) {
                  WORDS("hyper_down/cuda", "of read"));
 }
 
+/* The same tables as of the CPU: a line for each number of rows, with its multiple of one row's. */
+static void tables_by_rows(void **state) {
+    (void)state;
+    static const struct {
+        const char *table, *option;
+        const char *lines[6];
+    } tables[] = {
+        {"hyper_read", "--tiles", {"hyper_down/cuda", "hyper_up/cuda", "all steps, as a program"}},
+        {"gdn", "--modes", {"advance", "verify", "commit"}},
+        {"gemv_cat", NULL, {"together", "apart"}},
+    };
+    for (size_t i = 0; i < 3; i++) {
+        struct command_result r =
+            tables[i].option
+                ? varve("bench", tables[i].table, "--device", "cuda-emulated", "--shape",
+                        "varve-tiny", "--rows", "1,2", "--rounds", "1", "--json", tables[i].option)
+                : varve("bench", tables[i].table, "--device", "cuda-emulated", "--shape",
+                        "varve-tiny", "--rows", "1,2", "--rounds", "1", "--json");
+        if (r.code != 0) {
+            fail_msg("%s: %s", tables[i].table, r.err);
+        }
+        size_t found[6][3] = {0};
+        for (const char *at = r.out; *at; at = strchr(at, '\n') + 1) {
+            const char *rows = strstr(at, "\"rows\":");
+            assert_true(rows && strstr(rows, "\"ratio\":"));
+            size_t n = strtoul(rows + 7, NULL, 10);
+            assert_true(n == 1 || n == 2);
+            for (size_t k = 0; k < 6 && tables[i].lines[k]; k++) {
+                const char *name = strstr(at, tables[i].lines[k]);
+                found[k][n] += name && name < rows;
+            }
+        }
+        for (size_t k = 0; k < 6 && tables[i].lines[k]; k++) {
+            if (found[k][1] == 0 || found[k][1] != found[k][2]) {
+                fail_msg("%s: %zu and %zu lines of %s", tables[i].table, found[k][1], found[k][2],
+                         tables[i].lines[k]);
+            }
+        }
+        command_free(&r);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_of_format_has_a_roof),
         cmocka_unit_test(every_candidate_is_timed),
         cmocka_unit_test(commands_measure_there_too),
+        cmocka_unit_test(tables_by_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,9 +4,12 @@
  * when it is asked for again, and a session that is opened later knows nothing of it. Cases C120
  * and C124 of docs/cases.md.
  */
+#include "registry/operation.h"
 #include "support/opened.h"
+#include "tune/check.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Sets a countdown of the module; returns what is left of the last one. */
@@ -93,10 +96,53 @@ static void c120_c124_a_refused_launch_ends_in_a_sentence(void **state) {
     close_model(&o);
 }
 
+static int launch_nothing(const void *args, const struct vv_launch *on) {
+    (void)args;
+    (void)on;
+    return VV_OK;
+}
+
+static void keep_first(void *context, const char *line) {
+    char *first = context;
+    if (!*first) {
+        snprintf(first, 200, "%s", line);
+    }
+}
+
+/* A launch that the driver drops without a word leaves what the check put there before, so a
+ * variant that launches nothing fails. The process has that variant from here on: no test comes
+ * after this one. */
+static void c124_a_dropped_launch_fails_the_check(void **state) {
+    (void)state;
+    static const struct vv_variant dropped[] = {
+        {.name = "rms_norm/dropped", .needs = VV_CUDA_ANY, .exact = true, .launch = launch_nothing},
+        {0}};
+    static const struct vv_more_variants more[] = {{"rms_norm", dropped}, {0}};
+    char first[200] = "";
+    size_t passed, failed;
+    struct vv_error error;
+    struct vv_check_options options = {.folder = "rms_norm",
+                                       .variant = "rms_norm/",
+                                       .seed = 1,
+                                       .quick = true,
+                                       .device = VV_DEVICE_CUDA_EMULATED,
+                                       .failure = keep_first,
+                                       .context = first};
+    assert_int_equal(vv_check_run(&options, &passed, &failed, &error), VV_OK);
+    assert_true(passed > 0);
+    assert_int_equal(failed, 0);
+    vv_add_variants(more);
+    options.variant = "rms_norm/dropped";
+    assert_int_equal(vv_check_run(&options, &passed, &failed, &error), VV_OK);
+    assert_true(failed > 10);
+    assert_non_null(strstr(first, "rms_norm/dropped"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(c120_out_of_memory_ends_in_a_sentence),
         cmocka_unit_test(c120_c124_a_refused_launch_ends_in_a_sentence),
+        cmocka_unit_test(c124_a_dropped_launch_fails_the_check),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

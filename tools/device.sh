@@ -115,8 +115,9 @@ do_gemm() { "$varve" bench gemm --device cuda --tiles --ab --rounds 3; }
 
 # The tables that have published figures to be held against: docs/bench.md.
 do_tables() {
-    "$varve" bench hyper_read --device cuda --rows 1,2,3,4,8 --rounds 3 &&
-        "$varve" bench gdn_step --device cuda --rows 1,2,4,8 --rounds 3 &&
+    "$varve" bench hyper_read --tiles --device cuda --shape Qwen3.8 --rounds 3 &&
+        "$varve" bench gdn --modes --device cuda --shape Qwen3.8 --rounds 3 &&
+        "$varve" bench gemv_cat --device cuda --shape Qwen3.8 --rounds 3 &&
         "$varve" bench gemm --device cuda --chunk-sum --rounds 2
 }
 

@@ -195,12 +195,22 @@ static struct vv_bench_lines_options inner_lines(const struct varve_bench_lines_
     };
 }
 
-int varve_bench_operations(const struct varve_bench_lines_options *options,
-                           struct varve_error *error) {
+static int bench_folders(const struct varve_bench_lines_options *options, bool layers,
+                         struct varve_error *error) {
     uint32_t features = UINT32_MAX;
     int code = options->isa ? vv_cpu_level(options->isa, &features, vv_internal(error)) : VV_OK;
-    const struct vv_bench_lines_options o = inner_lines(options, features);
+    struct vv_bench_lines_options o = inner_lines(options, features);
+    o.layers = layers;
     return code == VV_OK ? vv_bench_operations(&o, vv_internal(error)) : code;
+}
+
+int varve_bench_operations(const struct varve_bench_lines_options *options,
+                           struct varve_error *error) {
+    return bench_folders(options, false, error);
+}
+
+int varve_bench_layers(const struct varve_bench_lines_options *options, struct varve_error *error) {
+    return bench_folders(options, true, error);
 }
 
 int varve_bench_steps(const struct varve_model *model,

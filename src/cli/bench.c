@@ -1,4 +1,4 @@
-/* Measurements: of a model, of drafts, as the context grows, of operations. */
+/* Measurements: of a model, of drafts, as the context grows, of operations, of kernel systems. */
 #include "bench.h"
 #include "commands.h"
 #include "report.h"
@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MODEL, DRAFT, SWEEP, GEMM, OPERATIONS, KINDS };
+enum { MODEL, DRAFT, SWEEP, GEMM, HYPER_READ, GDN, GEMV_CAT, OPERATIONS, KINDS };
 
 static const struct kind {
     const char *word; /* the first operand; of operations none */
@@ -17,11 +17,15 @@ static const struct kind {
     {"draft", "drafts", "varve bench draft", bench_draft},
     {"sweep", "growing contexts", "varve bench sweep", bench_sweep},
     {"gemm", "products of many rows", "varve bench gemm", bench_gemm},
+    {"hyper_read", "reads of streams", "varve bench hyper_read --tiles", bench_hyper_read},
+    {"gdn", "the gated delta rule", "varve bench gdn", bench_gdn},
+    {"gemv_cat", "products together", "varve bench gemv_cat", bench_gemv_cat},
     {"", "operations", "operations", bench_operations},
 };
 
 #define OF(kind) (1u << (kind))
 enum { MODELS = OF(MODEL) | OF(DRAFT) | OF(SWEEP) };
+enum { TABLES = OF(HYPER_READ) | OF(GDN) | OF(GEMV_CAT) };
 
 /* Options that have no meaning for all kinds. */
 static const struct {
@@ -40,8 +44,8 @@ static const struct {
     {OPTION_batch, OF(MODEL)},
     {OPTION_same_experts, OF(MODEL)},
     {OPTION_depth, OF(MODEL) | OF(DRAFT)},
-    {OPTION_rows, OF(MODEL) | OF(GEMM) | OF(OPERATIONS)},
-    {OPTION_rounds, OF(MODEL) | OF(DRAFT) | OF(GEMM) | OF(OPERATIONS)},
+    {OPTION_rows, OF(MODEL) | OF(GEMM) | TABLES | OF(OPERATIONS)},
+    {OPTION_rounds, OF(MODEL) | OF(DRAFT) | OF(GEMM) | TABLES | OF(OPERATIONS)},
     {OPTION_accept, OF(DRAFT)},
     {OPTION_draft_max, OF(DRAFT)},
     {OPTION_draft_model, OF(DRAFT)},
@@ -52,7 +56,7 @@ static const struct {
     {OPTION_a, OF(SWEEP)},
     {OPTION_b, OF(SWEEP)},
     {OPTION_out, OF(SWEEP)},
-    {OPTION_json, MODELS | OF(OPERATIONS)},
+    {OPTION_json, MODELS | TABLES | OF(OPERATIONS)},
     {OPTION_csv, OF(DRAFT) | OF(SWEEP) | OF(OPERATIONS)},
     {OPTION_svg, OF(DRAFT) | OF(SWEEP) | OF(OPERATIONS)},
     {OPTION_profile, OF(MODEL)},
@@ -63,9 +67,10 @@ static const struct {
     {OPTION_types, OF(MODEL) | OF(DRAFT) | OF(OPERATIONS)},
     {OPTION_layers, OF(MODEL) | OF(DRAFT) | OF(OPERATIONS)},
     {OPTION_room, OF(MODEL) | OF(DRAFT) | OF(OPERATIONS)},
-    {OPTION_shape, OF(GEMM) | OF(OPERATIONS)},
+    {OPTION_shape, OF(GEMM) | TABLES | OF(OPERATIONS)},
     {OPTION_variant, OF(OPERATIONS)},
-    {OPTION_tiles, OF(GEMM)},
+    {OPTION_tiles, OF(GEMM) | OF(HYPER_READ)},
+    {OPTION_modes, OF(GDN)},
     {OPTION_against, OF(GEMM)},
     {OPTION_chunk_sum, OF(GEMM)},
 };
@@ -73,7 +78,7 @@ static const struct {
 /* Refuses the option if it was given, with whom it belongs to. */
 static int refuse(const struct arguments *arguments, size_t kind, enum option_id id,
                   unsigned belongs) {
-    char why[256];
+    char why[400];
     size_t at = (size_t)snprintf(
         why, sizeof why, "has no meaning for measurements of %s: it belongs to", kinds[kind].title);
     for (size_t k = 0; k < KINDS; k++) {
@@ -86,15 +91,25 @@ static int refuse(const struct arguments *arguments, size_t kind, enum option_id
     return refuse_given(arguments, (const enum option_id[]){id, OPTION_COUNT}, why);
 }
 
-int command_bench(const struct arguments *arguments) {
-    const char *first = arguments->operand_count ? arguments->operands[0] : "";
+/* By the first operand. Two are names of operations, too, and tables with the option alone that
+ * asks for all that they have. */
+static size_t kind_of(const struct arguments *arguments, const char *first) {
     size_t kind = 0;
+    if (strcmp(first, "gdn_step") == 0 && given(arguments, OPTION_modes)) {
+        return GDN;
+    }
     while (kind < OPERATIONS && strcmp(kinds[kind].word, first) != 0) {
         kind++;
     }
+    return kind == HYPER_READ && !given(arguments, OPTION_tiles) ? OPERATIONS : kind;
+}
+
+int command_bench(const struct arguments *arguments) {
+    const char *first = arguments->operand_count ? arguments->operands[0] : "";
+    size_t kind = kind_of(arguments, first);
     if (kind != OPERATIONS && arguments->operand_count > 1) {
         return fail_use("varve bench %s measures %s, not \"%s\" too", first,
-                        kind == GEMM ? kinds[kind].title : "a model", arguments->operands[1]);
+                        MODELS & OF(kind) ? "a model" : kinds[kind].title, arguments->operands[1]);
     }
     for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++) {
         bool meant = meanings[i].id == OPTION_model && bench_is_synthetic(arguments);

@@ -9,6 +9,9 @@ int bench_draft(const struct arguments *arguments);
 int bench_operations(const struct arguments *arguments);
 int bench_sweep(const struct arguments *arguments);
 int bench_gemm(const struct arguments *arguments);
+int bench_hyper_read(const struct arguments *arguments);
+int bench_gdn(const struct arguments *arguments);
+int bench_gemv_cat(const struct arguments *arguments);
 
 /* Whether weights are made up; whether the options for that make sense. */
 bool bench_is_synthetic(const struct arguments *arguments);
@@ -33,6 +36,8 @@ struct bench_rates {
 };
 struct bench_rates bench_rates_of(const struct varve_bench_line *line, double seconds,
                                   const struct varve_ceilings *ceilings);
+/* What --json says of it; NULL without memory. */
+struct json_t *bench_line_json(const struct varve_bench_line *line, const struct bench_rates *r);
 
 /* A plot as SVG on standard output: a bar for each line, as long as its share of the ceiling. */
 struct bench_bar {

@@ -63,15 +63,15 @@ static void write_csv(const struct report *report, const struct varve_bench_line
                   line->bytes, line->operations, r->share, r->bound);
 }
 
-static int write_json_line(const struct varve_bench_line *line, const struct bench_rates *r) {
+json_t *bench_line_json(const struct varve_bench_line *line, const struct bench_rates *r) {
     json_t *us = json_array();
     for (size_t i = 0; i < line->rounds; i++) {
         json_array_append_new(us, json_real(line->seconds[i] * 1e6));
     }
-    return json_line(json_pack(
-        "{s:s, s:s, s:s, s:I, s:o, s:f, s:f, s:f, s:s}", "operation", line->operation, "variant",
-        line->variant, "shape", line->shape, "rows", (json_int_t)line->rows, "us", us, "bytes",
-        line->bytes, "operations", line->operations, "share", r->share, "bound", r->bound));
+    return json_pack("{s:s, s:s, s:s, s:I, s:o, s:f, s:f, s:f, s:s}", "operation", line->operation,
+                     "variant", line->variant, "shape", line->shape, "rows", (json_int_t)line->rows,
+                     "us", us, "bytes", line->bytes, "operations", line->operations, "share",
+                     r->share, "bound", r->bound);
 }
 
 static void keep_bar(struct report *report, const struct varve_bench_line *line, double seconds,
@@ -122,7 +122,7 @@ static void on_line(void *context, const struct varve_bench_line *line) {
         write_csv(report, line, &s, &r);
         break;
     case FORM_JSON:
-        report->code = write_json_line(line, &r);
+        report->code = json_line(bench_line_json(line, &r));
         break;
     case FORM_SVG:
         keep_bar(report, line, s.least, &r, first);

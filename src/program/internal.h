@@ -122,6 +122,10 @@ void vv_launched_free(struct vv_program *program);
 int vv_launched_run(struct vv_program *program, struct vv_error *error);
 /* Brings the result that the last run left on the device. */
 int vv_launched_fetch(struct vv_program *program, struct vv_error *error);
+/* Plays the window that was run last, several times, without a copy to or from the device; seconds
+ * of all of them. */
+int vv_launched_seconds(struct vv_program *program, size_t runs, double *seconds,
+                        struct vv_error *error);
 /* What launches for the window as it is now depend on; no queue, no scratch memory. */
 struct vv_launch vv_launched_shape(const struct vv_program *program);
 

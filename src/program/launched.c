@@ -480,12 +480,35 @@ int vv_launched_fetch(struct vv_program *program, struct vv_error *error) {
 
 /* ---- a run ---- */
 
+/* What the device's status says. */
+static int explained(const struct vv_program *program, uint64_t status, struct vv_error *error) {
+    return status == UINT64_MAX
+               ? VV_OK
+               : vv_explain(program, (size_t)(status >> 8), -(int)(status & 0xff), error);
+}
+
 static void profile_steps(struct vv_program *program) {
     for (size_t i = 0; i < program->count; i++) {
         double seconds = program->device->launcher->seconds(program->device, i, i + 1);
         vv_profile_add(program, i, (int64_t)(seconds * 1e9));
     }
     vv_profile_end(program, vv_nanoseconds());
+}
+
+int vv_launched_seconds(struct vv_program *program, size_t runs, double *seconds,
+                        struct vv_error *error) {
+    const struct vv_launcher *launcher = program->device->launcher;
+    uint64_t status = UINT64_MAX;
+    int code = launcher->mark(program->device, 0, error);
+    for (size_t i = 0; i < runs && code == VV_OK; i++) {
+        code = queue_or_play(program, error);
+    }
+    code = code == VV_OK ? launcher->mark(program->device, 1, error) : code;
+    struct vv_error other;
+    int waited = launcher->wait(program->device, &status, code == VV_OK ? error : &other);
+    code = code == VV_OK ? waited : code;
+    *seconds = code == VV_OK ? launcher->seconds(program->device, 0, 1) : 0;
+    return code == VV_OK ? explained(program, status, error) : code;
 }
 
 int vv_launched_run(struct vv_program *program, struct vv_error *error) {
@@ -503,7 +526,5 @@ int vv_launched_run(struct vv_program *program, struct vv_error *error) {
     if (code == VV_OK && program->profile) {
         profile_steps(program);
     }
-    return code == VV_OK && status != UINT64_MAX
-               ? vv_explain(program, (size_t)(status >> 8), -(int)(status & 0xff), error)
-               : code;
+    return code == VV_OK ? explained(program, status, error) : code;
 }

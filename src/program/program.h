@@ -108,6 +108,10 @@ size_t vv_program_call_bytes(const struct vv_program *program, const struct vv_o
 int vv_program_time(const struct vv_program *program, const struct vv_variant *variant,
                     const void *const *args /* [count] */, size_t count, size_t calls,
                     double *seconds, struct vv_error *error);
+/* Seconds of a run of a program that ran before, in the mean of `runs` on the same window; of a
+ * device that launches kernels by its own clock, what the host does to begin them aside. */
+int vv_program_seconds(struct vv_program *program, size_t runs, double *seconds,
+                       struct vv_error *error);
 /* Whether a program launches steps of this variant together with others of such windows, so that
  * its own time says little. */
 bool vv_program_joins(const struct vv_variant *variant, uint32_t rows);

@@ -1,4 +1,5 @@
-/* How long a variant takes on a device that launches kernels. */
+/* How long a variant takes on a device that launches kernels, and a program anywhere. */
+#include "base/clock.h"
 #include "device/launch.h"
 #include "program/internal.h"
 
@@ -63,5 +64,21 @@ int vv_program_time(const struct vv_program *program, const struct vv_variant *v
     if (shape.scratch) {
         device->calls->release(device, shape.scratch);
     }
+    return code;
+}
+
+int vv_program_seconds(struct vv_program *program, size_t runs, double *seconds,
+                       struct vv_error *error) {
+    double began = vv_seconds();
+    int code = VV_OK;
+    if (program->launched) {
+        code = vv_launched_seconds(program, runs, seconds, error);
+    } else {
+        for (size_t i = 0; i < runs && code == VV_OK; i++) {
+            code = vv_program_run(program, error);
+        }
+        *seconds = vv_seconds() - began;
+    }
+    *seconds /= (double)runs;
     return code;
 }

@@ -1,9 +1,6 @@
-#include "tune/bench_operation.h"
 #include "base/clock.h"
-#include "device/cpu/team.h"
 #include "device/launch.h"
-#include "registry/bench.h"
-#include "registry/check_internal.h"
+#include "tune/bench_internal.h"
 #include "tune/cache.h"
 #include "tune/series.h"
 
@@ -15,18 +12,6 @@ enum { VARIANTS_MOST = 24, ORDERS_MOST = 8, COPIES_MOST = 4096, CALLS_MOST = 1 <
 static const double round_seconds = 4e-3;
 static const size_t set_most = (size_t)512 << 20;
 static const size_t device_cache = (size_t)64 << 20; /* more than GPUs have */
-
-struct vv_bench {
-    const struct vv_bench_lines_options *options;
-    struct vv_check check;
-    struct vv_placement placement;
-    struct vv_team *team;
-    struct vv_device *device; /* that launches kernels; or NULL: the team calls them */
-    const struct vv_operation_folder *folder;
-    bool ended;
-    int code;
-    struct vv_error *error;
-};
 
 /* The weights in one of the orders that variants want, copy after copy. */
 struct order {
@@ -81,8 +66,18 @@ static bool named(const struct vv_bench_lines_options *o, const char *folder, co
 bool vv_bench_wants(struct vv_bench *bench, const struct vv_operation *operation,
                     const char *shape) {
     const struct vv_bench_lines_options *o = bench->options;
-    return !bench->ended && named(o, bench->folder->name, operation->name) &&
+    return !bench->ended && !o->layers && named(o, bench->folder->name, operation->name) &&
            (!o->shape || strstr(shape, o->shape));
+}
+
+bool vv_bench_wants_layers(struct vv_bench *bench, const char *shape) {
+    const struct vv_bench_lines_options *o = bench->options;
+    return !bench->ended && o->layers && named(o, bench->folder->name, bench->folder->name) &&
+           (!o->shape || strstr(shape, o->shape));
+}
+
+bool vv_bench_on_host(const struct vv_bench *bench) {
+    return !bench->device->launcher;
 }
 
 /* ---- weights ---- */
@@ -104,11 +99,15 @@ static size_t bytes_in(const struct vv_weight *w, const struct vv_layout *layout
     return layout ? layout->bytes(w) : w->slices * w->rows * w->row_bytes;
 }
 
+size_t vv_bench_set_bytes(const struct vv_bench *bench) {
+    size_t cache = vv_cache_bytes();
+    cache = !vv_bench_on_host(bench) && cache < device_cache ? device_cache : cache;
+    return 2 * cache < set_most ? 2 * cache : set_most;
+}
+
 /* More copies than caches hold. */
 static void count_copies(struct bench_case *c) {
-    size_t cache = vv_cache_bytes(), one = 0;
-    cache = c->bench->device && cache < device_cache ? device_cache : cache;
-    size_t set = 2 * cache < set_most ? 2 * cache : set_most;
+    size_t set = vv_bench_set_bytes(c->bench), one = 0;
     for (size_t i = 0; i < c->weight_count; i++) {
         one += bytes_in(c->weights[i], NULL);
     }
@@ -219,12 +218,12 @@ static void forget_recordings(struct bench_case *c) {
 
 static double seconds_of(struct bench_case *c, struct candidate *candidate) {
     c->running = candidate;
-    if (c->bench->device) {
+    if (!vv_bench_on_host(c->bench)) {
         return seconds_on_device(c, candidate);
     }
     show_copy(c, candidate->order, c->next);
     double began = vv_seconds();
-    vv_team_run(c->bench->team, run_calls, c);
+    c->bench->device->calls->run(c->bench->device, run_calls, c);
     return (vv_seconds() - began) / (double)candidate->calls;
 }
 
@@ -281,8 +280,7 @@ static void run_rounds(struct bench_case *c) {
 
 /* The last one that reads weights in the order in which the device has them. */
 static const struct vv_variant *rule_of(const struct bench_case *c) {
-    const struct vv_device *device = c->bench->device;
-    const struct vv_layout *layout = device ? device->layout : NULL;
+    const struct vv_layout *layout = c->bench->device->layout;
     const struct vv_variant *rule = NULL;
     for (size_t i = 0; i < c->candidate_count; i++) {
         const struct vv_variant *v = c->candidates[i].variant;
@@ -351,6 +349,7 @@ static void bench_folder(struct vv_bench *bench, const struct vv_operation_folde
                               "no memory for the next case of %s: --shape leaves large ones out",
                               folder->name);
     }
+    vv_bench_forget_layers(bench);
     vv_check_reset(&bench->check);
 }
 
@@ -383,20 +382,14 @@ static int check_names(const struct vv_bench_lines_options *o, struct vv_error *
     return VV_OK;
 }
 
-static int open_team(struct vv_bench *bench) {
+static int open_device(struct vv_bench *bench) {
     const struct vv_bench_lines_options *o = bench->options;
-    if (!vv_device_is_host(o->device)) {
-        int opened = vv_device_open(o->device, NULL, &bench->device, bench->error);
-        bench->check.device = opened == VV_OK ? bench->device : NULL;
-        return opened;
-    }
-    int code = vv_place_here(o->numa, o->threads, &bench->placement, bench->error);
+    const struct vv_cpu_options cpu = {o->threads, o->features, o->numa};
+    enum vv_device_kind kind = vv_device_is_host(o->device) ? VV_DEVICE_CPU : o->device;
+    int code = vv_device_open(kind, &cpu, &bench->device, bench->error);
     if (code == VV_OK) {
-        bench->team = vv_team_new(&bench->placement, bench->error);
-        code = bench->team ? VV_OK : bench->error->code;
-    }
-    if (code != VV_OK) {
-        vv_placement_free(&bench->placement);
+        bench->check.device = vv_bench_on_host(bench) ? NULL : bench->device;
+        bench->check.features = bench->device->features;
     }
     return code;
 }
@@ -404,7 +397,6 @@ static int open_team(struct vv_bench *bench) {
 int vv_bench_operations(const struct vv_bench_lines_options *options, struct vv_error *error) {
     struct vv_bench_lines_options o = *options;
     struct vv_bench bench = {.options = &o, .error = error};
-    o.features &= vv_cpu_features();
     if (o.rounds < 1 || o.rounds > VV_SAMPLES_MAX) {
         return vv_fail(error, VV_ERROR_INVALID, "%u rounds are asked for; 1 to %d can be measured",
                        o.rounds, VV_SAMPLES_MAX);
@@ -413,22 +405,16 @@ int vv_bench_operations(const struct vv_bench_lines_options *options, struct vv_
     if (code != VV_OK) {
         return code;
     }
-    if ((code = open_team(&bench)) != VV_OK) {
+    if ((code = open_device(&bench)) != VV_OK) {
         return code;
     }
-    o.features = bench.device ? bench.device->features : o.features;
-    bench.check.features = o.features;
+    o.features = bench.device->features;
     for (const struct vv_operation_folder *const *f = vv_operation_folders; *f; f++) {
         if ((*f)->bench && !bench.ended) {
             bench_folder(&bench, *f);
         }
     }
-    if (bench.device) {
-        bench.device->calls->close(bench.device);
-    } else {
-        vv_team_free(bench.team);
-        vv_placement_free(&bench.placement);
-    }
+    bench.device->calls->close(bench.device);
     if (bench.ended && bench.code == VV_OK) {
         return vv_fail(error, VV_ERROR_CANCELLED, "the measurement was ended early");
     }

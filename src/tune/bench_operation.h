@@ -21,6 +21,7 @@ struct vv_bench_lines_options {
     const char *const *names; /* [name_count] operations or their folders; none: all */
     size_t name_count;
     const char *variant, *shape; /* only names that contain this; NULL: all */
+    bool layers; /* vv_bench_operations: steps as a program runs them, not each by itself */
     const uint32_t *rows;
     size_t row_count;
     uint32_t rounds; /* 1 to VV_SAMPLES_MAX */
@@ -38,6 +39,9 @@ struct vv_bench_lines_options {
  * Hands over a line a variant, when its case has been measured: in every round all variants run one
  * after another, each as many calls as take some milliseconds, on all threads. The reference is
  * measured only where `variant` asks for it. VV_ERROR_INVALID: a name that no operation has.
+ *
+ * With `layers` a line is what a folder measures as a program runs it, its times those of a layer:
+ * in every round the programs of all numbers of rows run one after another.
  */
 int vv_bench_operations(const struct vv_bench_lines_options *options, struct vv_error *error);
 

@@ -4,9 +4,13 @@
 
 struct vv_planes vv_check_planes(struct vv_check *check, const float *x, size_t rows, size_t width,
                                  unsigned sets) {
+    return vv_check_planes_as(check, x, rows, width, sets, vv_check_below(check, 2) == 0);
+}
+
+struct vv_planes vv_check_planes_as(struct vv_check *check, const float *x, size_t rows,
+                                    size_t width, unsigned sets, bool panels) {
     struct vv_planes p = {.width = width, .x = x};
     size_t panel = rows * vv_plane_scales(width, VV_COARSE_UNIT) * sizeof(struct vv_panel_row);
-    bool panels = vv_check_below(check, 2) == 0;
     if (sets & VV_PLANES_COARSE) {
         p.coarse_q = vv_check_memory(check, rows * width);
         p.coarse_scale = vv_check_floats(check, rows * vv_plane_scales(width, VV_COARSE_UNIT));

@@ -8,6 +8,10 @@
 struct vv_planes vv_check_planes(struct vv_check *check, const float *x, size_t rows, size_t width,
                                  unsigned sets);
 
+/* The same, as panels of both kinds too or not. */
+struct vv_planes vv_check_planes_as(struct vv_check *check, const float *x, size_t rows,
+                                    size_t width, unsigned sets, bool panels);
+
 /* Makes the fine scales of one of `rows` rows infinite, so that all products with it are no
  * numbers. */
 void vv_check_spoil_row(const struct vv_planes *planes, size_t rows, size_t row);
