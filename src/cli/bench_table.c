@@ -157,7 +157,10 @@ static const struct published *best_published(const struct report *r, const stru
 }
 
 static const char *times(double ratio, char text[16]) {
-    snprintf(text, 16, ratio > 0 ? "%.2f" : "", ratio);
+    text[0] = '\0';
+    if (ratio > 0) {
+        snprintf(text, 16, "%.2f", ratio);
+    }
     return text;
 }
 
