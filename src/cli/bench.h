@@ -28,6 +28,12 @@ typedef size_t bench_plan(const struct arguments *arguments, const struct opened
 int bench_open_synthetic(const struct arguments *arguments, uint32_t layers, bench_plan *plan,
                          struct opened *opened);
 
+/* What the command line says of a measurement of operations, which ends when the user wants; the
+ * exit status that its end makes, with a sentence where it failed. */
+struct varve_bench_lines_options bench_lines(const struct arguments *arguments,
+                                             const struct varve_session_options *session);
+int bench_lines_end(int code, const struct varve_error *error);
+
 /* What a line of an operation comes to. */
 struct bench_rates {
     double bytes, operations; /* a second, by the least time */

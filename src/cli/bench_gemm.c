@@ -63,11 +63,6 @@ static void on_line(void *context, const struct varve_bench_line *line) {
     }
 }
 
-static bool going_on(void *context) {
-    (void)context;
-    return !interrupted();
-}
-
 /* ---- tables ---- */
 
 static void write_roofs(const struct report *r) {
@@ -193,29 +188,16 @@ static size_t list_rows(const struct arguments *arguments, uint32_t *rows /* [LI
 static int measure(const struct arguments *arguments, const uint32_t *rows, size_t count,
                    struct report *report) {
     static const char *const names[] = {"gemv"};
-    const struct varve_session_options *s = &report->session;
     struct varve_error error;
-    const struct varve_bench_lines_options options = {
-        .names = names,
-        .name_count = 1,
-        .shape = text_of(arguments, OPTION_shape),
-        .rows = rows,
-        .row_count = count,
-        .rounds = (uint32_t)integer_of(arguments, OPTION_rounds),
-        .threads = s->threads,
-        .numa = s->numa,
-        .device = s->device,
-        .isa = s->isa,
-        .seed = given(arguments, OPTION_seed) ? (uint64_t)integer_of(arguments, OPTION_seed) : 1,
-        .going_on = going_on,
-        .line = on_line,
-        .context = report,
-    };
+    struct varve_bench_lines_options options = bench_lines(arguments, &report->session);
+    options.names = names;
+    options.name_count = 1;
+    options.rows = rows;
+    options.row_count = count;
+    options.line = on_line;
+    options.context = report;
     int code = varve_bench_operations(&options, &error);
-    if (code == VARVE_ERROR_CANCELLED && interrupted()) {
-        return EXIT_INTERRUPTED;
-    }
-    return code == VARVE_OK ? EXIT_DONE : fail("%s", error.message);
+    return bench_lines_end(code, &error);
 }
 
 static int measure_roofs(struct report *report) {

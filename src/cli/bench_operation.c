@@ -138,6 +138,27 @@ static bool going_on(void *context) {
     return !interrupted();
 }
 
+struct varve_bench_lines_options bench_lines(const struct arguments *arguments,
+                                             const struct varve_session_options *session) {
+    return (struct varve_bench_lines_options){
+        .shape = text_of(arguments, OPTION_shape),
+        .rounds = (uint32_t)integer_of(arguments, OPTION_rounds),
+        .threads = session->threads,
+        .numa = session->numa,
+        .device = session->device,
+        .isa = session->isa,
+        .seed = given(arguments, OPTION_seed) ? (uint64_t)integer_of(arguments, OPTION_seed) : 1,
+        .going_on = going_on,
+    };
+}
+
+int bench_lines_end(int code, const struct varve_error *error) {
+    if (code == VARVE_ERROR_CANCELLED && interrupted()) {
+        return EXIT_INTERRUPTED;
+    }
+    return code == VARVE_OK ? EXIT_DONE : fail("%s", error->message);
+}
+
 /* Of a session for windows of the most rows that are asked for. */
 static size_t plan(const struct arguments *arguments, const struct opened *opened,
                    struct varve_plan_line *lines, size_t room) {
@@ -157,30 +178,19 @@ static int measure(const struct arguments *arguments, const struct varve_model *
     report->session = session_options(arguments, 0);
     uint32_t rows[LIST_MOST];
     struct varve_error error;
-    const struct varve_bench_lines_options options = {
-        .names = arguments->operands,
-        .name_count = arguments->operand_count,
-        .variant = text_of(arguments, OPTION_variant),
-        .shape = text_of(arguments, OPTION_shape),
-        .rows = rows,
-        .row_count = list_of(arguments, OPTION_rows, rows),
-        .rounds = (uint32_t)integer_of(arguments, OPTION_rounds),
-        .threads = report->session.threads,
-        .numa = report->session.numa,
-        .device = report->session.device,
-        .isa = report->session.isa,
-        .seed = given(arguments, OPTION_seed) ? (uint64_t)integer_of(arguments, OPTION_seed) : 1,
-        .going_on = going_on,
-        .line = on_line,
-        .context = report,
-    };
+    struct varve_bench_lines_options options = bench_lines(arguments, &report->session);
+    options.names = arguments->operands;
+    options.name_count = arguments->operand_count;
+    options.variant = text_of(arguments, OPTION_variant);
+    options.rows = rows;
+    options.row_count = list_of(arguments, OPTION_rows, rows);
+    options.line = on_line;
+    options.context = report;
     int code = model ? varve_bench_steps(model, &options, &error)
                      : varve_bench_operations(&options, &error);
-    if (code == VARVE_ERROR_CANCELLED && interrupted()) {
-        return EXIT_INTERRUPTED;
-    }
-    if (code != VARVE_OK) {
-        return fail("%s", error.message);
+    code = bench_lines_end(code, &error);
+    if (code != EXIT_DONE) {
+        return code;
     }
     return report->lines ? report->code
                          : fail("nothing is called that: varve check --list has the variants, "

@@ -214,47 +214,29 @@ static void write_table(const struct report *r) {
 
 /* ---- the run ---- */
 
-static bool going_on(void *context) {
-    (void)context;
-    return !interrupted();
-}
-
 static int measure(const struct arguments *arguments, const struct table *table,
                    struct report *report) {
-    const struct varve_session_options *s = &report->session;
     uint32_t rows[LIST_MOST + 1];
     struct varve_error error;
     size_t count = list_of(arguments, OPTION_rows, rows);
     if (table->long_window && !given(arguments, OPTION_rows)) {
         rows[count++] = table->long_window;
     }
-    const struct varve_bench_lines_options options = {
-        .names = &table->folder,
-        .name_count = 1,
-        .shape = text_of(arguments, OPTION_shape),
-        .rows = rows,
-        .row_count = count,
-        .rounds = (uint32_t)integer_of(arguments, OPTION_rounds),
-        .threads = s->threads,
-        .numa = s->numa,
-        .device = s->device,
-        .isa = s->isa,
-        .seed = given(arguments, OPTION_seed) ? (uint64_t)integer_of(arguments, OPTION_seed) : 1,
-        .going_on = going_on,
-        .line = on_line,
-        .context = report,
-    };
+    struct varve_bench_lines_options options = bench_lines(arguments, &report->session);
+    options.names = &table->folder;
+    options.name_count = 1;
+    options.rows = rows;
+    options.row_count = count;
+    options.line = on_line;
+    options.context = report;
     int code = VARVE_OK;
     for (size_t i = 0; i < 2 && table->lines[i] && code == VARVE_OK; i++) {
         code = table->lines[i](&options, &error);
     }
     if (code == VARVE_OK && report->count) {
-        code = varve_measure_ceilings(s, &report->ceilings, &error);
+        code = varve_measure_ceilings(&report->session, &report->ceilings, &error);
     }
-    if (code == VARVE_ERROR_CANCELLED && interrupted()) {
-        return EXIT_INTERRUPTED;
-    }
-    return code == VARVE_OK ? EXIT_DONE : fail("%s", error.message);
+    return bench_lines_end(code, &error);
 }
 
 static int bench_table(const struct arguments *arguments, const struct table *table) {
