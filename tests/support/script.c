@@ -168,8 +168,8 @@ static bool commit(struct script *s) {
 
 static bool fork_slot(struct script *s) {
     struct varve_error error = {0};
-    uint32_t from = draw(s, SLOTS), to = draw(s, SLOTS);
-    if (from == to || s->place[from].length == 0) {
+    uint32_t from = draw(s, SLOTS), to = (from + 1 + draw(s, SLOTS - 1)) % SLOTS;
+    if (s->place[from].length == 0) {
         return false;
     }
     done(varve_session_fork(s->session, from, to, &error), &error);
