@@ -10,6 +10,8 @@
 #include <cmocka.h>
 
 #include "draft/drafting.h"
+#include "program/internal.h"
+#include "session/internal.h"
 
 enum { MOST = 4, NEXT = 7, ANOTHER = 8 };
 
@@ -52,7 +54,10 @@ static const struct vv_drafter_calls calls = {.kind_count = 1,
                                               .propose = propose,
                                               .free = clear};
 
+/* Of the session nothing is asked but what it prepared. */
 struct text {
+    struct vv_program program;
+    struct vv_session session;
     struct parrot parrot;
     struct vv_drafting drafting;
     struct vv_error error;
@@ -61,7 +66,8 @@ struct text {
 static void begin(struct text *t, bool fixed) {
     const struct vv_decoder_options options = {.draft = VV_DRAFT_OFF, .most = MOST, .fixed = fixed};
     *t = (struct text){.parrot = {{&calls}, 0}};
-    assert_int_equal(vv_drafting_open(&t->drafting, NULL, &options, &t->error), VV_OK);
+    t->session.passes[0].program = &t->program;
+    assert_int_equal(vv_drafting_open(&t->drafting, &t->session, &options, &t->error), VV_OK);
     t->drafting.drafters[t->drafting.drafter_count++] = &t->parrot.base;
 }
 
@@ -93,6 +99,50 @@ static void one_right_test_brings_drafts(void **state) {
     assert_int_equal(t.drafting.test, -1);
     assert_true(choose(&t, MOST) > 0);
     assert_int_equal(t.drafting.test, -1);
+    vv_drafting_close(&t.drafting);
+}
+
+/* A window of as many rows as are chosen, which takes longer than as many plain ones; all drafts
+ * right. */
+static void slow_window(struct text *t, bool prepares) {
+    static const int32_t text[MOST + 1] = {NEXT, NEXT, NEXT, NEXT, NEXT};
+    uint32_t drafts = choose(t, MOST);
+    t->program.prepared += prepares;
+    vv_drafting_window(&t->drafting, drafts + 1, 1.1 * (drafts + 1));
+    vv_drafting_judged(&t->drafting, drafts + 1, drafts, false);
+    assert_int_equal(vv_drafting_append(&t->drafting, text, drafts + 1, &t->error), VV_OK);
+}
+
+/* A time in which something was prepared, as in the first two windows of a size on a GPU, does not
+ * end the drafts; others do. */
+static void preparing_tells_nothing(void **state) {
+    (void)state;
+    struct text t;
+    begin(&t, false);
+    assert_int_equal(choose(&t, MOST), 0);
+    plain_window(&t, NEXT);
+    for (int i = 0; i < 3; i++) {
+        slow_window(&t, true);
+        assert_true(choose(&t, MOST) > 0);
+    }
+    slow_window(&t, false);
+    assert_int_equal(choose(&t, MOST), 0);
+    vv_drafting_close(&t.drafting);
+}
+
+/* Where every window prepares something some are told of all the same. */
+static void always_preparing_tells_at_last(void **state) {
+    (void)state;
+    struct text t;
+    begin(&t, false);
+    assert_int_equal(choose(&t, MOST), 0);
+    plain_window(&t, NEXT);
+    int windows = 0;
+    while (choose(&t, MOST) > 0 && windows < 100) {
+        slow_window(&t, true);
+        windows++;
+    }
+    assert_true(windows >= 4 && windows < 20);
     vv_drafting_close(&t.drafting);
 }
 
@@ -141,6 +191,8 @@ static void no_test_where_none_is_asked_for(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_right_test_brings_drafts),
+        cmocka_unit_test(preparing_tells_nothing),
+        cmocka_unit_test(always_preparing_tells_at_last),
         cmocka_unit_test(wrong_tests_bring_none),
         cmocka_unit_test(a_test_can_be_dropped),
         cmocka_unit_test(no_test_where_none_is_asked_for),

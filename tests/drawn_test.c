@@ -135,6 +135,37 @@ static bool unseen(const struct varve_session *s) {
     return vv_session_of(s)->last->program->result_left;
 }
 
+/* How much was prepared in the next window of one row. */
+static uint64_t prepares(struct varve_session *s, const struct opened *o) {
+    const struct vv_session *inner = vv_session_of(s);
+    uint64_t before = vv_session_prepared(inner);
+    int32_t token;
+    float *logits = malloc(o->info.vocabulary * sizeof *logits);
+    random_tokens(o, 4, &token, 1);
+    advance(s, o, 0, &token, 1, logits);
+    free(logits);
+    return vv_session_prepared(inner) - before;
+}
+
+/* What drafts go by: a size's first two windows are none to go by where they are recorded. */
+static void first_windows_prepare_later_ones(void **state) {
+    const struct varve_session_options cpu = {.context = 64, .threads = 1},
+                                       queued = {.context = 64,
+                                                 .threads = 1,
+                                                 .no_recordings = true,
+                                                 .device = VARVE_DEVICE_CUDA_EMULATED};
+    struct opened o = open_model(MICRO);
+    struct varve_session *on[3] = {emulated(&o), open_session(&o, &cpu), open_session(&o, &queued)};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        for (int window = 0; window < 5; window++) {
+            assert_int_equal(prepares(on[i], &o), i == 0 && window < 2);
+        }
+        varve_session_close(on[i]);
+    }
+    close_model(&o);
+}
+
 /* Knows what will be written. */
 struct prophet {
     struct vv_drafter base;
@@ -309,6 +340,7 @@ int main(void) {
         cmocka_unit_test(operation_draws_what_the_sampler_draws),
         cmocka_unit_test(not_all_can_be_asked_for),
         cmocka_unit_test(c083_texts_are_those_of_the_cpu),
+        cmocka_unit_test(first_windows_prepare_later_ones),
         cmocka_unit_test(requests_are_drawn_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

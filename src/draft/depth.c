@@ -4,6 +4,7 @@ enum {
     PLAIN_AGAIN = 256,   /* windows without a plain one, after which its time is measured anew */
     FORGET_TIMES = 512,  /* windows that a time is kept without being used, */
     FORGET_ONCE = 128,   /* at first fewer where it was measured once, and may be a slow spell's */
+    BOUNDS_MOST = 6,     /* after so many bounds of a size there is no more hope below them */
     FORGET_CHANCE = 256, /* windows without such a draft in which its chance returns to its guess */
 };
 static const double guess[VV_DRAFT_KINDS_MAX] = {0.8, 0.8, 0.9, 0.9}; /* by kind, the surest last */
@@ -20,6 +21,15 @@ static const double try_first = 0.6, try_share = 0.01;
 static void add_sample(struct vv_cost *cost, uint64_t window, double seconds) {
     cost->recent[cost->count++ % VV_COST_SAMPLES] = seconds;
     cost->used = window;
+    cost->bounds = 0;
+}
+
+static void add_bound(struct vv_cost *cost, uint64_t window, double seconds) {
+    if (cost->count == 0) {
+        cost->bound = cost->bounds == 0 || seconds < cost->bound ? seconds : cost->bound;
+        cost->bounds++;
+        cost->used = window;
+    }
 }
 
 static double median(const struct vv_cost *cost) {
@@ -32,7 +42,7 @@ static double median(const struct vv_cost *cost) {
         }
         sorted[at] = cost->recent[i];
     }
-    return sorted[(n - 1) / 2];
+    return n > 0 ? sorted[(n - 1) / 2] : cost->bound;
 }
 
 /* Windows that it is kept without being used. */
@@ -41,9 +51,18 @@ static uint64_t keep_for(const struct vv_cost *cost) {
                                                   : FORGET_ONCE * (1 + cost->forgotten);
 }
 
-/* The nearest measured size from `rows` on in steps of `by`, or 0. */
-static uint32_t measured(const struct vv_depth *d, uint32_t rows, int by) {
-    while (rows > 0 && rows <= VV_VERIFY_ROWS_MAX && d->rows[rows].count == 0) {
+/* What times to go by: plain windows need one in any case. */
+enum source { SAMPLES, BOUNDS_TOO };
+
+static bool is_known(const struct vv_depth *d, uint32_t rows, enum source from) {
+    const struct vv_cost *c = &d->rows[rows];
+    bool bound = from == BOUNDS_TOO || rows == 1 || c->bounds >= BOUNDS_MOST;
+    return c->count > 0 || (c->bounds > 0 && bound);
+}
+
+/* The nearest known size from `rows` on in steps of `by`, or 0. */
+static uint32_t known(const struct vv_depth *d, uint32_t rows, int by, enum source from) {
+    while (rows > 0 && rows <= VV_VERIFY_ROWS_MAX && !is_known(d, rows, from)) {
         rows += (uint32_t)by;
     }
     return rows <= VV_VERIFY_ROWS_MAX ? rows : 0;
@@ -51,13 +70,13 @@ static uint32_t measured(const struct vv_depth *d, uint32_t rows, int by) {
 
 enum view { HOPED, AT_WORST };
 
-/* What a row more costs beyond a measured size, whatever larger ones do. At worst that is what rows
+/* What a row more costs beyond a known size, whatever larger ones do. At worst that is what rows
  * cost so far: of a first one nothing is known but that rows can be computed one by one. There is
  * hope that it is nearer to what the last rows cost: on some machines there is a step from one row
  * to several (a GPU's kernels of one row are others), after which rows are cheap. */
-static double beyond(const struct vv_depth *d, uint32_t rows, enum view view) {
+static double beyond(const struct vv_depth *d, uint32_t rows, enum view view, enum source from) {
     double top = median(&d->rows[rows]);
-    uint32_t before = measured(d, rows - 1, -1);
+    uint32_t before = known(d, rows - 1, -1, from);
     if (before == 0) {
         return view == HOPED ? usual_slope * top : top;
     }
@@ -66,18 +85,26 @@ static double beyond(const struct vv_depth *d, uint32_t rows, enum view view) {
     return view == HOPED && last < mean ? (last + mean) / 2 : mean;
 }
 
-/* Between two measured sizes times lie on a line, or, it is hoped, a little below. */
-static double seconds_of(const struct vv_depth *d, uint32_t rows, enum view view) {
-    uint32_t below = measured(d, rows, -1), above = measured(d, rows, 1);
+/* Between two known sizes times lie on a line, or, it is hoped, a little below. */
+static double seconds_from(const struct vv_depth *d, uint32_t rows, enum view view,
+                           enum source from) {
+    uint32_t below = known(d, rows, -1, from), above = known(d, rows, 1, from);
     if (below == rows || below == 0) {
         return below ? median(&d->rows[below]) : 0;
     }
-    double low = median(&d->rows[below]), slope = beyond(d, below, view);
+    double low = median(&d->rows[below]), slope = beyond(d, below, view, from);
     if (above > 0) {
         double line = (median(&d->rows[above]) - low) / (above - below);
         slope = view == HOPED && below > 1 && slope < line ? (slope + line) / 2 : line;
     }
     return low + (rows - below) * (slope > 0 ? slope : 0);
+}
+
+/* At worst bounds are what windows take; there is hope for less. */
+static double seconds_of(const struct vv_depth *d, uint32_t rows, enum view view) {
+    double bound = seconds_from(d, rows, view, BOUNDS_TOO);
+    double hope = view == HOPED ? seconds_from(d, rows, view, SAMPLES) : bound;
+    return hope < bound ? hope : bound;
 }
 
 double vv_depth_seconds(const struct vv_depth *d, uint32_t rows) {
@@ -94,7 +121,7 @@ static double draft_seconds(const struct vv_depth *d, uint32_t drafter, bool rea
 /* Plain windows are measured at first, and 16, 64 and then PLAIN_AGAIN windows later. */
 static bool plain_due(const struct vv_depth *d) {
     uint64_t count = d->rows[1].count, since = d->windows - d->rows[1].used;
-    return count == 0 || since >= (count < 3 ? 4ull << 2 * count : PLAIN_AGAIN);
+    return !is_known(d, 1, SAMPLES) || since >= (count < 3 ? 4ull << 2 * count : PLAIN_AGAIN);
 }
 
 /* ---- the choice ---- */
@@ -146,7 +173,7 @@ static double standing_rate(const struct vv_depth *d, const struct vv_depth_offe
 static bool affordable(const struct plan *p, double rate) {
     const struct vv_depth *d = p->depth;
     double may_lose = try_first + try_share * (double)(d->windows - d->drafted);
-    return d->rows[p->k + 1].count > 0 || rate * p->seconds[AT_WORST] - p->tokens < may_lose;
+    return is_known(d, p->k + 1, SAMPLES) || rate * p->seconds[AT_WORST] - p->tokens < may_lose;
 }
 
 static struct vv_depth_choice best_of(const struct vv_depth *d, const struct vv_depth_offers *o) {
@@ -214,19 +241,32 @@ static void fade(struct vv_depth *d, uint32_t drafts) {
     }
 }
 
-void vv_depth_window(struct vv_depth *d, uint32_t rows, double seconds) {
-    d->windows++;
-    d->drafted = rows > 1 ? d->windows : d->drafted;
-    d->debt = d->debt > test_share * seconds ? d->debt - test_share * seconds : 0;
-    add_sample(&d->rows[rows], d->windows, seconds);
-    fade(d, rows - 1);
+static void forget_times(struct vv_depth *d) {
     for (uint32_t r = 2; r <= VV_VERIFY_ROWS_MAX; r++) {
         struct vv_cost *c = &d->rows[r];
-        if (c->count > 0 && d->windows - c->used > keep_for(c)) {
-            c->count = 0;
+        if (c->count + c->bounds > 0 && d->windows - c->used > keep_for(c)) {
+            c->count = c->bounds = 0;
             c->forgotten++;
         }
     }
+}
+
+static void end_window(struct vv_depth *d, uint32_t rows, double seconds,
+                       void (*add)(struct vv_cost *, uint64_t, double)) {
+    d->windows++;
+    d->drafted = rows > 1 ? d->windows : d->drafted;
+    d->debt = d->debt > test_share * seconds ? d->debt - test_share * seconds : 0;
+    add(&d->rows[rows], d->windows, seconds);
+    fade(d, rows - 1);
+    forget_times(d);
+}
+
+void vv_depth_window(struct vv_depth *d, uint32_t rows, double seconds) {
+    end_window(d, rows, seconds, add_sample);
+}
+
+void vv_depth_prepared(struct vv_depth *d, uint32_t rows, double seconds) {
+    end_window(d, rows, seconds, add_bound);
 }
 
 void vv_depth_drafted(struct vv_depth *d, uint32_t drafter, uint32_t count, double seconds) {

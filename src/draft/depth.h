@@ -15,7 +15,10 @@
  *
  * Times are measured: those of real windows of this text, at its depth and with the experts that
  * its tokens take, from whichever memory they come. A size's time is the median of its last five,
- * which a single slow spell does not move; sizes in between are interpolated. A larger one is tried
+ * which a single slow spell does not move; sizes in between are interpolated. A window in which
+ * something was prepared (a GPU's first two of a size, up to twice as slow as later ones) gives a
+ * bound: at worst later ones take as long; by hope they take what they would without it, until that
+ * was disappointed some times. A larger size is tried
  * if by hope it is the best, and if at worst, where a row more costs as much as rows did so far,
  * little is lost. Plain windows are measured at the beginning and then ever more seldom. What is
  * not used fades: times are forgotten, and the chance of a place that windows no longer have
@@ -31,6 +34,8 @@ struct vv_cost {
     double recent[VV_COST_SAMPLES]; /* seconds; a ring */
     uint64_t count, used;           /* samples so far, and the window of the last */
     uint32_t forgotten;             /* how many times all of them were */
+    double bound;                   /* seconds; without samples: it takes no longer than that, */
+    uint32_t bounds;                /* the least of so many */
 };
 
 /* All zero at first. */
@@ -58,6 +63,8 @@ struct vv_depth_choice vv_depth_choose(const struct vv_depth *depth,
 
 /* A window of `rows` rows is over, drafts behind the first; its commit included. */
 void vv_depth_window(struct vv_depth *depth, uint32_t rows, double seconds);
+/* The same of a window in which something was prepared, so that later ones take no longer. */
+void vv_depth_prepared(struct vv_depth *depth, uint32_t rows, double seconds);
 /* Drafting `count` tokens took so long. */
 void vv_depth_drafted(struct vv_depth *depth, uint32_t drafter, uint32_t count, double seconds);
 /* Of a window's drafts the first `accepted` were right and, if `refused`, the next one wasn't. */

@@ -34,7 +34,7 @@ int vv_drafting_open(struct vv_drafting *d, struct vv_session *session,
                      const struct vv_decoder_options *options, struct vv_error *error) {
     enum vv_draft draft = options->draft;
     int code = VV_OK;
-    *d = (struct vv_drafting){.fixed = options->fixed, .test = -1};
+    *d = (struct vv_drafting){.fixed = options->fixed, .test = -1, .session = session};
     if (draft == VV_DRAFT_MTP || draft == VV_DRAFT_BOTH) {
         code = add_made(d, vv_mtp_drafter(session, options->slot), error);
     }
@@ -97,22 +97,29 @@ static struct vv_depth_choice fixed_choice(const struct vv_drafting *d,
     return (struct vv_depth_choice){best, o->offer[best].most, false};
 }
 
+/* Whether nothing was prepared in what was timed. On a GPU the first two windows of a size take up
+ * to twice as long as those that follow, and would tell that it isn't worth another. */
+static bool settled(const struct vv_drafting *d) {
+    return vv_session_prepared(d->session) == d->prepared;
+}
+
 static int make(struct vv_drafting *d, uint32_t count, int32_t *drafts, struct vv_error *error) {
     struct vv_drafter *drafter = d->drafters[d->choice.drafter];
     double began = vv_seconds();
     int code = drafter->calls->propose(drafter, count, drafts, error);
     double took = vv_seconds() - began;
     d->seconds += took;
-    if (d->warm_drafts) {
+    if (settled(d)) {
         vv_depth_drafted(&d->depth, d->choice.drafter, count, took);
     }
-    d->warm_drafts = true;
+    d->prepared = vv_session_prepared(d->session); /* the window's own begins */
     return code;
 }
 
 int vv_drafting_propose(struct vv_drafting *d, uint32_t most, int32_t *drafts, uint32_t *count,
                         struct vv_error *error) {
     const struct vv_depth_offers o = offers(d, most);
+    d->prepared = vv_session_prepared(d->session);
     d->choice = d->fixed ? fixed_choice(d, &o) : vv_depth_choose(&d->depth, &o);
     d->kind = o.offer[d->choice.drafter].kind;
     *count = d->choice.count;
@@ -123,10 +130,7 @@ int vv_drafting_propose(struct vv_drafting *d, uint32_t most, int32_t *drafts, u
 }
 
 void vv_drafting_window(struct vv_drafting *d, uint32_t rows, double seconds) {
-    if (rows == 1 || d->warm_windows) {
-        vv_depth_window(&d->depth, rows, seconds);
-    }
-    d->warm_windows |= rows > 1;
+    (settled(d) ? vv_depth_window : vv_depth_prepared)(&d->depth, rows, seconds);
 }
 
 void vv_drafting_judged(struct vv_drafting *d, uint32_t rows, uint32_t accepted, bool refused) {

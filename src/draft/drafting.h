@@ -29,10 +29,10 @@ struct vv_drafting {
     struct vv_depth depth;
     struct vv_depth_choice choice; /* of the last window */
     uint32_t kind;                 /* of its drafts */
-    int32_t test; /* a draft of the next token that is only to be compared; -1: none */
-    bool warm_windows,
-        warm_drafts; /* a first one records programs, which says nothing of the next */
-    double seconds;  /* making drafts */
+    int32_t test;   /* a draft of the next token that is only to be compared; -1: none */
+    double seconds; /* making drafts */
+    const struct vv_session *session;
+    uint64_t prepared; /* by the session, before what is timed now: drafts, then their window */
     struct vv_draft_count counts[VV_DRAFTERS_MAX * VV_DRAFT_KINDS_MAX];
 };
 

@@ -49,6 +49,7 @@ struct vv_program {
     void **memory; /* device blocks */
     size_t memory_count, memory_room, memory_bytes;
     struct vv_launched *launched; /* how it runs on a device that launches kernels, or NULL */
+    uint64_t prepared;            /* runs that took the longer for a preparation of later ones */
     struct vv_profile *profile;   /* or NULL */
     const void *result;           /* as the options say */
     size_t result_bytes;

@@ -431,6 +431,7 @@ static int queue_or_play(struct vv_program *program, struct vv_error *error) {
     int code = provide_scratch(program, &shape, error);
     bool again = r && r->used; /* worth the recording */
     if (r) {
+        program->prepared++;
         r->key = key; /* it may have been forgotten with the scratch memory */
         r->used = ++l->clock;
     }

@@ -59,6 +59,10 @@ int vv_program_finish(struct vv_program *program, const struct vv_program_option
 /* Runs all steps on the window. A kernel's trouble becomes a sentence that names the step. */
 int vv_program_run(struct vv_program *program, struct vv_error *error);
 
+/* How many runs so far took the longer for being of a new kind: a device that launches kernels
+ * queues the first window of some counts step by step, and records the second. */
+uint64_t vv_program_prepared(const struct vv_program *program);
+
 /* The last run's result, [outputs] rows, where the host can read it: after a window whose outputs
  * are all drawn once it was fetched, which needs another wait for the device. */
 const void *vv_program_result(const struct vv_program *program);

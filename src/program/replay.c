@@ -163,6 +163,10 @@ void vv_select_variants(struct vv_program *program) {
     }
 }
 
+uint64_t vv_program_prepared(const struct vv_program *program) {
+    return program->prepared;
+}
+
 int vv_program_run(struct vv_program *program, struct vv_error *error) {
     struct replay r = {.program = program};
     if (program->launched) {

@@ -139,6 +139,14 @@ int vv_session_pass(struct vv_session *s, enum vv_pass which, struct pass **pass
     return code;
 }
 
+uint64_t vv_session_prepared(const struct vv_session *s) {
+    uint64_t prepared = 0;
+    for (size_t i = 0; i < PASSES; i++) {
+        prepared += s->passes[i].program ? 1 + vv_program_prepared(s->passes[i].program) : 0;
+    }
+    return prepared;
+}
+
 const struct vv_program *vv_session_program(const struct vv_session *session, size_t index) {
     for (size_t i = 0; i < PASSES; i++) {
         if (session->passes[i].program && index-- == 0) {

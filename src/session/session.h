@@ -79,6 +79,9 @@ int vv_session_run(struct vv_session *session, const struct vv_row *rows, size_t
 /* The first `keep` rows of a verified slot become part of it. */
 int vv_session_commit(struct vv_session *session, uint32_t slot, uint32_t keep,
                       struct vv_error *error);
+/* How many times so far a program was made, or a run took the longer for being of a new kind
+ * (vv_program_prepared). What took a while in which this grew will be faster the next time. */
+uint64_t vv_session_prepared(const struct vv_session *session);
 /* Bytes that the last window read and wrote, as vv_program_bytes counts them. */
 uint64_t vv_session_bytes(const struct vv_session *session);
 

@@ -128,9 +128,11 @@ static int32_t draw(struct bench *b, const struct vv_decoder *decoder, double ac
     return token != drafted ? token : (int32_t)(((size_t)token + 1) % b->vocabulary);
 }
 
-/* Writes until there are so many tokens, or windows. */
+/* Writes until there are so many tokens, or windows. `first`: the report behind the first window,
+ * which has no drafts of the block where no token is before it. */
 static int write_text(struct bench *b, const struct way *way, double accept, uint64_t tokens,
-                      uint64_t windows, struct vv_decoder_report *report, struct vv_error *error) {
+                      uint64_t windows, struct vv_decoder_report *first,
+                      struct vv_decoder_report *report, struct vv_error *error) {
     struct vv_decoder *decoder;
     uint32_t depth = b->options->depth;
     vv_session_follow(b->session, way->draft == VV_DRAFT_MTP);
@@ -140,10 +142,11 @@ static int write_text(struct bench *b, const struct way *way, double accept, uin
         return code;
     }
     code = vv_decoder_begin(decoder, b->text, depth, error);
-    *report = (struct vv_decoder_report){.tokens = 0};
+    *first = *report = (struct vv_decoder_report){.tokens = 0};
     while (code == VV_OK && report->tokens < tokens && report->windows < windows) {
         code = vv_decoder_take(decoder, draw(b, decoder, accept), tokens - report->tokens, error);
         vv_decoder_report(decoder, report);
+        *first = report->windows == 1 ? *report : *first;
     }
     code = code == VV_OK ? vv_decoder_settle(decoder, error) : code;
     vv_decoder_report(decoder, report);
@@ -157,24 +160,30 @@ static bool has(const struct bench *b, enum vv_draft_way way) {
     return b->mtp || ways[way].draft == VV_DRAFT_OFF;
 }
 
-/* Windows that always have k drafts, of the block if there is one. */
+/* Windows with k drafts, of the block if there is one. */
+static struct way always(const struct bench *b, uint32_t k) {
+    enum vv_draft draft = k > 0 && b->mtp ? VV_DRAFT_MTP : VV_DRAFT_OFF;
+    return (struct way){draft, k, k > 0 && !b->mtp};
+}
+
+/* What they take. */
 static int measure_windows(struct bench *b, struct record *r, double accept, uint32_t k,
                            uint32_t round, struct vv_error *error) {
-    const struct way way = {k == 0   ? VV_DRAFT_OFF
-                            : b->mtp ? VV_DRAFT_MTP
-                                     : VV_DRAFT_OFF,
-                            k, k > 0 && !b->mtp};
-    struct vv_decoder_report report;
-    int code = write_text(b, &way, accept, b->options->tokens, WINDOWS, &report, error);
-    r->window[k][round] = report.seconds / (double)report.windows;
-    r->drafting[k][round] = report.draft_seconds / (double)report.windows;
+    const struct way way = always(b, k);
+    struct vv_decoder_report first, all;
+    uint64_t tokens = b->options->tokens + VV_VERIFY_ROWS_MAX; /* for a second window */
+    int code = write_text(b, &way, accept, tokens, 1 + WINDOWS, &first, &all, error);
+    double windows = (double)(all.windows - first.windows);
+    r->window[k][round] = (all.seconds - first.seconds) / windows;
+    r->drafting[k][round] = (all.draft_seconds - first.draft_seconds) / windows;
     return code;
 }
 
 static int run_way(struct bench *b, struct record *r, double accept, size_t way, uint32_t round,
                    struct vv_error *error) {
-    struct vv_decoder_report report;
-    int code = write_text(b, &ways[way], accept, b->options->tokens, UINT64_MAX, &report, error);
+    struct vv_decoder_report first, report;
+    int code =
+        write_text(b, &ways[way], accept, b->options->tokens, UINT64_MAX, &first, &report, error);
     r->rate[way][round] = (double)report.tokens / report.seconds;
     r->tokens[way] += (double)report.tokens;
     r->windows[way] += (double)report.windows;
@@ -194,13 +203,16 @@ static int run_chance(struct bench *b, size_t index, uint32_t round, struct vv_e
     return code;
 }
 
-/* Every program is recorded, and every weight read once, before the clock counts. */
+/* Programs are recorded, of each size's windows too, and every weight read once, before the clock
+ * counts. The largest come first: smaller ones then have their memory. */
 static int warm_up(struct bench *b, struct vv_error *error) {
-    struct vv_decoder_report report;
-    const struct way all = {b->mtp ? VV_DRAFT_MTP : VV_DRAFT_OFF, b->options->most, !b->mtp};
-    int code = write_text(b, &ways[VV_WAY_PLAIN], 0, b->options->tokens, WINDOWS, &report, error);
-    return code == VV_OK ? write_text(b, &all, 0.5, b->options->tokens, WINDOWS, &report, error)
-                         : code;
+    int code = VV_OK;
+    for (uint32_t k = b->options->most + 1; code == VV_OK && k-- > 0;) {
+        const struct way way = always(b, k);
+        struct vv_decoder_report first, report;
+        code = write_text(b, &way, 0.5, b->options->tokens, WINDOWS, &first, &report, error);
+    }
+    return code;
 }
 
 static int run_rounds(struct bench *b, struct vv_error *error) {
