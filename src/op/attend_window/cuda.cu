@@ -4,6 +4,7 @@
  */
 #include "op/attend_window/cuda_chunks.cuh"
 #include "op/attend_window/cuda_plain.cuh"
+#include "op/attend_window/cuda_rows.cuh"
 #include "op/cuda/chain.h"
 
 namespace {
@@ -34,6 +35,12 @@ template <int H> bool tiled(const struct vv_attend_window &a) {
            tile_bytes<H>(a.width) <= shared_most();
 }
 
+bool wide(const struct vv_attend_window &a) {
+    return a.width <= ROW_WIDTH && a.width % 8 == 0 &&
+           ((uintptr_t)a.q | (uintptr_t)a.own) % 16 == 0 && aligned(a.ring) && aligned(a.pooled) &&
+           sizeof(row_memory) <= shared_most();
+}
+
 int launch_plain(const void *args, const vv_launch *on) {
     task t = attend_task(args, on, on->step);
     dim3 blocks((unsigned)vv_rows(t.a.rows), (unsigned)t.a.heads);
@@ -46,6 +53,12 @@ int launch_rows(const void *args, const vv_launch *on) {
     dim3 blocks(vv_blocks(t.a.heads, H), (unsigned)vv_rows(t.a.rows));
     return vv_start_early(all_chunks<H>, blocks, TILE_THREADS, tile_bytes<H>(t.a.width), on->stream,
                           t);
+}
+
+int launch_wide(const void *args, const vv_launch *on) {
+    task t = attend_task(args, on, on->step);
+    dim3 blocks(vv_blocks(t.a.heads, ROW_HEADS), (unsigned)vv_rows(t.a.rows));
+    return vv_start_early(whole_row, blocks, ROW_THREADS, sizeof(row_memory), on->stream, t);
 }
 
 __global__ void __launch_bounds__(MERGE_THREADS) merge_chunks(merge_job j) {
@@ -71,6 +84,7 @@ bool splits(const struct vv_attend_window &a, const vv_launch *on) {
 int launch(const void *args, const vv_launch *on) {
     const struct vv_attend_window &a = attend_args(args);
     return splits(a, on)          ? launch_split(args, on)
+           : wide(a)              ? launch_wide(args, on)
            : tiled<MANY_HEADS>(a) ? launch_rows(args, on)
                                   : launch_plain(args, on);
 }
@@ -88,12 +102,18 @@ bool fits_rows(const void *args) {
     return tiled<MANY_HEADS>(attend_args(args));
 }
 
+bool fits_wide(const void *args) {
+    return wide(attend_args(args));
+}
+
 const vv_variant variants[] = {
     {"attend_window/cuda_plain", VV_CUDA_ANY, true, nullptr, nullptr, nullptr, launch_plain,
      nullptr},
     {"attend_window/cuda_split", VV_CUDA_ANY, true, vv_cuda_attend_splits, nullptr, nullptr,
      launch_split, split_scratch},
     {"attend_window/cuda_rows", VV_CUDA_ANY, true, fits_rows, nullptr, nullptr, launch_rows,
+     nullptr},
+    {"attend_window/cuda_wide", VV_CUDA_ANY, true, fits_wide, nullptr, nullptr, launch_wide,
      nullptr},
     {"attend_window/cuda", VV_CUDA_ANY, true, nullptr, nullptr, nullptr, launch, scratch, nullptr,
      nullptr, &vv_cuda_chaining[VV_CHAIN_ATTEND]},
