@@ -76,32 +76,44 @@ __device__ void fetch(entry e, unsigned width, piece &to) {
     }
 }
 
-/* Puts them where row `n` is; columns lie PITCH apart. */
-template <int PITCH> __device__ void place(const piece &from, float *to) {
+/* Puts them where row n is, or n ^ TURN · i in column i modulo 4; columns lie PITCH apart. */
+template <int PITCH, unsigned TURN>
+__device__ void place(const piece &from, unsigned n, float *columns) {
+    const unsigned at[4] = {n, n ^ TURN, n ^ 2 * TURN, n ^ 3 * TURN};
     if (from.half) {
         VV_UNROLL
         for (unsigned i = 0; i < PIECES / 2; i++) {
-            float *at = to + piece_value(i, 8) * PITCH;
+            float *column = columns + piece_value(i, 8) * PITCH;
             const unsigned word[4] = {from.raw[i].x, from.raw[i].y, from.raw[i].z, from.raw[i].w};
             VV_UNROLL
-            for (unsigned c = 0; c < 4; c++) {
+            for (unsigned c = 0; c < 8; c += 2) {
                 __half2 two;
-                memcpy(&two, &word[c], sizeof two);
+                memcpy(&two, &word[c / 2], sizeof two);
                 float2 wide = __half22float2(two);
-                at[2 * c * PITCH] = wide.x;
-                at[(2 * c + 1) * PITCH] = wide.y;
+                column[c * PITCH + at[c % 4]] = wide.x;
+                column[(c + 1) * PITCH + at[c % 4 + 1]] = wide.y;
             }
         }
         return;
     }
     VV_UNROLL
     for (unsigned i = 0; i < PIECES; i++) {
-        float *at = to + piece_value(i, 4) * PITCH;
-        at[0] = __uint_as_float(from.raw[i].x);
-        at[PITCH] = __uint_as_float(from.raw[i].y);
-        at[2 * PITCH] = __uint_as_float(from.raw[i].z);
-        at[3 * PITCH] = __uint_as_float(from.raw[i].w);
+        float *column = columns + piece_value(i, 4) * PITCH;
+        column[at[0]] = __uint_as_float(from.raw[i].x);
+        column[PITCH + at[1]] = __uint_as_float(from.raw[i].y);
+        column[2 * PITCH + at[2]] = __uint_as_float(from.raw[i].z);
+        column[3 * PITCH + at[3]] = __uint_as_float(from.raw[i].w);
     }
+}
+
+/* Keys from number `first` on. */
+__device__ void place_keys(const piece &from, unsigned first, row_memory *m) {
+    place<KEY_PITCH, 0>(from, first + piece_row(), m->key[0]);
+}
+
+/* Queries: in a column of lane i head h lies where h ^ 2 · (i mod 4) would, for exchange(). */
+__device__ void place_queries(const piece &from, unsigned first, row_memory *m) {
+    place<QUERY_PITCH, 2>(from, first + piece_row(), m->query[0]);
 }
 
 /* The chunk's slots that there are. */
@@ -147,11 +159,11 @@ __device__ void begin_row(const piece (&query)[ROW_HEADS / LOADED], filled f, un
     }
     VV_UNROLL
     for (unsigned i = 0; i < ROW_HEADS / LOADED; i++) {
-        place<QUERY_PITCH>(query[i], &m->query[0][i * LOADED + piece_row()]);
+        place_queries(query[i], i * LOADED, m);
     }
     VV_UNROLL
     for (unsigned i = 0; i < CHUNK / LOADED; i++) {
-        place<KEY_PITCH>(key[i], &m->key[0][i * LOADED + piece_row()]);
+        place_keys(key[i], i * LOADED, m);
     }
 }
 
@@ -190,13 +202,23 @@ __device__ void two_lanes(const float *key, const float *query, float (&sum)[PAI
     }
 }
 
+/* N sums become half as many, with those of the thread that is as many lanes of the warp apart:
+ * what it has second are the sums that this one has first, as their queries lie in another order.
+ */
+template <int N> __device__ void exchange(float (&sum)[PAIRS_EACH], int apart) {
+    VV_UNROLL
+    for (int n = 0; n < N / 2; n++) {
+        sum[n] += __shfl_xor_sync(0xffffffffu, sum[N / 2 + n], apart);
+    }
+}
+
 /* Scores of the chunk's keys, -inf for those that there are not. */
 __device__ void score_chunk(const task &t, filled f, row_memory *m) {
     unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     unsigned k = (warp / 4 * 8 + lane % 2 * 4 + warp % 4) * KEYS_EACH;
     unsigned h = (lane / 2 % 2 * 2 + lane / 16) * HEADS_EACH, first = lane / 4 % LANES_EACH;
     const float *key = &m->key[first][k], *query = &m->query[first][h];
-    constexpr int LEFT = vv_scattered<PAIRS_EACH, 8, 4>;
+    constexpr int LEFT = PAIRS_EACH / 4;
     float z[LEFT] = {};
     if (__any_sync(0xffffffffu, k + KEYS_EACH > f.low && k < f.high)) {
         VV_UNROLL_BY(1)
@@ -208,7 +230,8 @@ __device__ void score_chunk(const task &t, filled f, row_memory *m) {
             for (int i = 0; i < PAIRS_EACH; i++) {
                 sum[i] += other[i];
             }
-            vv_scatter_sums<PAIRS_EACH, 8, 4>(sum, lane);
+            exchange<PAIRS_EACH>(sum, 8);
+            exchange<PAIRS_EACH / 2>(sum, 4);
             VV_UNROLL
             for (int i = 0; i < LEFT; i++) {
                 z[i] += sum[i];
@@ -217,7 +240,7 @@ __device__ void score_chunk(const task &t, filled f, row_memory *m) {
             query += VV_SEGMENT * QUERY_PITCH;
         }
     }
-    h += vv_scattered_first<PAIRS_EACH, 8, 4>(lane) / KEYS_EACH;
+    h ^= 2 * first;
     VV_UNROLL
     for (unsigned i = 0; i < LEFT; i += KEYS_EACH) {
         float own[KEYS_EACH];
@@ -347,7 +370,7 @@ __global__ void __launch_bounds__(ROW_THREADS, 1) whole_row(task t) {
             add_values(m, from, end, o_c);
             __syncthreads();
             if (any) {
-                place<KEY_PITCH>(some, &m->key[0][first + piece_row()]);
+                place_keys(some, first, m);
             }
         }
         VV_UNROLL
