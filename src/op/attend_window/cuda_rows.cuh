@@ -21,7 +21,7 @@ enum {
     ROW_THREADS = 256,
     ROW_HEADS = 32, /* of a block */
     HEADS_EACH = 8, /* of a thread */
-    ROW_WIDTH = 512,
+    ROW_WIDTH = TILE_WIDTH,
     COLUMNS_EACH = 8,
     COLUMNS_APART = ROW_WIDTH / COLUMNS_EACH,
     LANES_EACH = 4, /* of a segment */
