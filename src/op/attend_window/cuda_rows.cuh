@@ -30,8 +30,6 @@ enum {
     /* Floats between columns, so that those that follow each other begin four banks apart. */
     KEY_PITCH = CHUNK + 4,
     QUERY_PITCH = ROW_HEADS + 4,
-    HEAD_HALVES = ROW_THREADS / VV_LANES,
-    SOFTMAX_TURNS = ROW_HEADS / HEAD_HALVES,
 };
 
 /* Shared. */
@@ -295,20 +293,20 @@ __device__ void add_values(row_memory *m, unsigned from, unsigned end, row_outpu
 
 /* ---- the row ---- */
 
-/* Calls take(n, head of the block, whether there is such a head) for each turn of a half warp. */
-template <typename Take> __device__ void each_head(const task &t, size_t head, Take take) {
-    VV_UNROLL
-    for (unsigned n = 0; n < SOFTMAX_TURNS; n++) {
-        unsigned h = n * HEAD_HALVES + threadIdx.x / VV_LANES;
-        take(n, h, head + h < t.a.heads);
-    }
+/* A half warp has the softmax of two heads, a quarter what they have come to. */
+__device__ unsigned softmax_head(unsigned second) {
+    return threadIdx.x / VV_LANES + second * (ROW_HEADS / 2);
 }
 
-__device__ void keep(const merged &s, unsigned h, row_memory *m) {
-    if (threadIdx.x % VV_LANES == 0) {
-        m->a[h] = s.a;
-        m->b[h] = s.b;
-        m->l[h] = s.l;
+/* The scores of the row's chunk onto what its thread has of its head. */
+__device__ void take_scores(const task &t, size_t head, unsigned own, merged *s, row_memory *m) {
+    unsigned low = softmax_head(0), high = softmax_head(1);
+    float2 softmax = chunk_softmaxes<2>(t.trouble, {m->weights(low), m->weights(high)},
+                                        {head + low < t.a.heads, head + high < t.a.heads});
+    merge(s, softmax.x, softmax.y);
+    if (threadIdx.x % (VV_LANES / 2) == 0) {
+        m->a[own] = s->a;
+        m->b[own] = s->b;
     }
 }
 
@@ -330,10 +328,8 @@ __global__ void __launch_bounds__(ROW_THREADS, 1) whole_row(task t) {
     }
     __syncthreads();
     begin_row(query, filled_of(s), width, m);
-    merged state[SOFTMAX_TURNS];
-    for (merged &of : state) {
-        of = {-INFINITY, 0.0f, 0.0f, 0.0f};
-    }
+    unsigned own = softmax_head(vv_scattered_first<2, VV_LANES / 2, 1>(me));
+    merged state = {-INFINITY, 0.0f, 0.0f, 0.0f};
     row_outputs o = {};
     VV_UNROLL_BY(1)
     for (uint32_t i = 0, chunks = chunks_of(k); i < chunks; i++) {
@@ -351,11 +347,7 @@ __global__ void __launch_bounds__(ROW_THREADS, 1) whole_row(task t) {
             at[then.low + me] = next;
         }
         __syncthreads();
-        each_head(t, head, [&](unsigned n, unsigned h, bool here) {
-            float2 softmax = chunk_softmax(t.trouble, m->weights(h), here);
-            merge(&state[n], softmax.x, softmax.y);
-            keep(state[n], h, m);
-        });
+        take_scores(t, head, own, &state, m);
         __syncthreads();
         row_outputs o_c = {};
         VV_UNROLL_BY(1)
@@ -383,12 +375,12 @@ __global__ void __launch_bounds__(ROW_THREADS, 1) whole_row(task t) {
         }
     }
     __syncthreads();
-    each_head(t, head, [&](unsigned n, unsigned h, bool here) {
-        if (here) {
-            merge(&state[n], t.a.sink[head + h], 1.0f);
-            keep(state[n], h, m);
-        }
-    });
+    if (me % (VV_LANES / 2) == 0 && head + own < t.a.heads) {
+        merge(&state, t.a.sink[head + own], 1.0f);
+        m->a[own] = state.a;
+        m->b[own] = state.b;
+        m->l[own] = state.l;
+    }
     __syncthreads();
     float *y = t.a.y + (row * t.a.heads + head) * width;
     VV_UNROLL
