@@ -10,7 +10,7 @@
 namespace {
 
 enum {
-    WHOLE_BLOCKS = 132,      /* that take all chunks fill any device */
+    WHOLE_BLOCKS = 32,       /* that take all chunks are done before those of a chunk would be */
     PARTIALS_MOST = 1 << 28, /* bytes */
     MERGE_THREADS = 128,
 };
