@@ -25,33 +25,56 @@ static __device__ inline void merge(merged *s, float m_c, float l_c) {
 }
 
 /*
- * A half warp: scores of a chunk, -inf where there is no key, become p; returns m_c and l_c to all
- * of it. A chunk begins at a multiple of 64, so key j is in lane j mod 16. Half warps that have no
- * scores come here, too, with `here` false.
+ * A half warp: scores of a chunk, -inf where there is no key, of N heads become p; each thread gets
+ * m_c and l_c of head vv_scattered_first<N, 8, 1> of its lane. A chunk begins at a multiple of 64,
+ * so key j is in lane j mod 16. Half warps that have no scores come here, too, with `here` false.
  */
-static __device__ inline float2 chunk_softmax(vv_trouble trouble, float *z /* [CHUNK] shared */,
-                                              bool here) {
-    unsigned lane = threadIdx.x % VV_LANES;
-    float mine[CHUNK / VV_LANES], top = -INFINITY, sum = 0.0f;
-    for (int i = 0; i < CHUNK / VV_LANES; i++) {
-        mine[i] = here ? z[lane + (unsigned)i * VV_LANES] : 0.0f;
-        top = fmaxf(top, mine[i]);
-    }
-    for (int apart = VV_LANES / 2; apart > 0; apart /= 2) {
-        top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, apart));
-    }
-    for (int i = 0; i < CHUNK / VV_LANES; i++) {
-        mine[i] = vv_exp(mine[i] - top);
-        sum += mine[i];
-        if (here) {
-            z[lane + (unsigned)i * VV_LANES] = mine[i];
+template <int N>
+static __device__ inline float2 chunk_softmaxes(vv_trouble trouble,
+                                                float *const (&z)[N] /* [CHUNK] shared */,
+                                                const bool (&here)[N]) {
+    unsigned lane = threadIdx.x % VV_LANES, own = vv_scattered_first<N, VV_LANES / 2, 1>(lane);
+    float mine[N][CHUNK / VV_LANES], top[N], sum[N];
+    VV_UNROLL
+    for (unsigned n = 0; n < N; n++) {
+        top[n] = -INFINITY;
+        sum[n] = 0.0f;
+        for (unsigned i = 0; i < CHUNK / VV_LANES; i++) {
+            mine[n][i] = here[n] ? z[n][lane + i * VV_LANES] : 0.0f;
+            top[n] = fmaxf(top[n], mine[n][i]);
         }
     }
-    sum = vv_add_lanes_across(sum);
-    if (here && isnan(sum)) {
+    for (int apart = VV_LANES / 2; apart > 0; apart /= 2) {
+        VV_UNROLL
+        for (unsigned n = 0; n < N; n++) {
+            top[n] = fmaxf(top[n], __shfl_xor_sync(0xffffffffu, top[n], apart));
+        }
+    }
+    float most = top[0];
+    bool there = here[0];
+    VV_UNROLL
+    for (unsigned n = 0; n < N; n++) {
+        for (unsigned i = 0; i < CHUNK / VV_LANES; i++) {
+            mine[n][i] = vv_exp(mine[n][i] - top[n]);
+            sum[n] += mine[n][i];
+            if (here[n]) {
+                z[n][lane + i * VV_LANES] = mine[n][i];
+            }
+        }
+        most = own == n ? top[n] : most;
+        there = own == n ? here[n] : there;
+    }
+    vv_scatter_sums<N, VV_LANES / 2, 1>(sum, lane);
+    if (there && isnan(sum[0])) {
         vv_report(trouble, VV_ERROR_NOT_FINITE);
     }
-    return make_float2(top, sum);
+    return make_float2(most, sum[0]);
+}
+
+/* One head: all of the half warp get its m_c and l_c. */
+static __device__ inline float2 chunk_softmax(vv_trouble trouble, float *z /* [CHUNK] shared */,
+                                              bool here) {
+    return chunk_softmaxes<1>(trouble, {z}, {here});
 }
 
 } // namespace

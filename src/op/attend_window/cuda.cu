@@ -1,15 +1,16 @@
 /*
- * By tiles of a chunk that many heads share, where there is the shared memory: of many rows a block
+ * By tiles of a chunk that heads share, where there is the shared memory: of many rows a block
  * takes all chunks, of few rows a block each. Others are `plain`.
  */
 #include "op/attend_window/cuda_chunks.cuh"
 #include "op/attend_window/cuda_plain.cuh"
+#include "op/attend_window/cuda_rows.cuh"
 #include "op/cuda/chain.h"
 
 namespace {
 
 enum {
-    WHOLE_BLOCKS = 132,      /* that take all chunks fill any device */
+    WHOLE_BLOCKS = 32,       /* that take all chunks are done before those of a chunk would be */
     PARTIALS_MOST = 1 << 28, /* bytes */
     MERGE_THREADS = 128,
 };
@@ -28,10 +29,16 @@ bool aligned(const struct vv_state_view &v) {
 }
 
 /* Rows are loaded sixteen bytes at a time. */
-template <int H> bool tiled(const struct vv_attend_window &a) {
+bool tiled(const struct vv_attend_window &a, size_t bytes) {
     return a.width <= TILE_WIDTH && a.width % 8 == 0 &&
            ((uintptr_t)a.q | (uintptr_t)a.own) % 16 == 0 && aligned(a.ring) && aligned(a.pooled) &&
-           tile_bytes<H>(a.width) <= shared_most();
+           bytes <= shared_most();
+}
+bool tiles_chunks(const struct vv_attend_window &a) {
+    return tiled(a, tile_bytes(a.width));
+}
+bool tiles_rows(const struct vv_attend_window &a) {
+    return tiled(a, sizeof(row_memory));
 }
 
 int launch_plain(const void *args, const vv_launch *on) {
@@ -41,11 +48,9 @@ int launch_plain(const void *args, const vv_launch *on) {
 }
 
 int launch_rows(const void *args, const vv_launch *on) {
-    constexpr int H = MANY_HEADS;
     task t = attend_task(args, on, on->step);
-    dim3 blocks(vv_blocks(t.a.heads, H), (unsigned)vv_rows(t.a.rows));
-    return vv_start_early(all_chunks<H>, blocks, TILE_THREADS, tile_bytes<H>(t.a.width), on->stream,
-                          t);
+    dim3 blocks(vv_blocks(t.a.heads, ROW_HEADS), (unsigned)vv_rows(t.a.rows));
+    return vv_start_early(whole_row, blocks, ROW_THREADS, sizeof(row_memory), on->stream, t);
 }
 
 __global__ void __launch_bounds__(MERGE_THREADS) merge_chunks(merge_job j) {
@@ -63,16 +68,15 @@ int launch_split(const void *args, const vv_launch *on) {
 }
 
 bool splits(const struct vv_attend_window &a, const vv_launch *on) {
-    bool few = vv_rows(a.rows) * vv_blocks(a.heads, MANY_HEADS) < WHOLE_BLOCKS;
-    return tiled<FEW_HEADS>(a) && (few || !tiled<MANY_HEADS>(a)) &&
-           partial_bytes(a, on) <= PARTIALS_MOST;
+    bool few = vv_rows(a.rows) * vv_blocks(a.heads, ROW_HEADS) < WHOLE_BLOCKS;
+    return tiles_chunks(a) && (few || !tiles_rows(a)) && partial_bytes(a, on) <= PARTIALS_MOST;
 }
 
 int launch(const void *args, const vv_launch *on) {
     const struct vv_attend_window &a = attend_args(args);
-    return splits(a, on)          ? launch_split(args, on)
-           : tiled<MANY_HEADS>(a) ? launch_rows(args, on)
-                                  : launch_plain(args, on);
+    return splits(a, on)   ? launch_split(args, on)
+           : tiles_rows(a) ? launch_rows(args, on)
+                           : launch_plain(args, on);
 }
 
 size_t scratch(const void *args, const vv_launch *on) {
@@ -85,7 +89,7 @@ size_t split_scratch(const void *args, const vv_launch *on) {
 }
 
 bool fits_rows(const void *args) {
-    return tiled<MANY_HEADS>(attend_args(args));
+    return tiles_rows(attend_args(args));
 }
 
 const vv_variant variants[] = {
@@ -103,16 +107,15 @@ const vv_variant variants[] = {
 } // namespace
 
 int vv_cuda_attend_chunks(const void *args, const vv_launch *on, uint32_t step) {
-    constexpr int H = FEW_HEADS;
     const struct vv_attend_window &a = attend_args(args);
     partials to = partials_of(a, on);
-    dim3 blocks(to.chunks, vv_blocks(a.heads, H), (unsigned)vv_rows(a.rows));
-    return vv_start_early(one_chunk<H>, blocks, TILE_THREADS, tile_bytes<H>(a.width), on->stream,
+    dim3 blocks(to.chunks, vv_blocks(a.heads, TILE_HEADS), (unsigned)vv_rows(a.rows));
+    return vv_start_early(one_chunk, blocks, TILE_THREADS, tile_bytes(a.width), on->stream,
                           attend_task(args, on, step), to);
 }
 
 bool vv_cuda_attend_splits(const void *args) {
-    return tiled<FEW_HEADS>(attend_args(args));
+    return tiles_chunks(attend_args(args));
 }
 
 extern const vv_more_variants vv_cuda_folder_attend_window[] = {{"attend_window", variants}, {}};

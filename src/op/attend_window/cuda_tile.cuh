@@ -1,12 +1,11 @@
 /*
- * A chunk of keys, which all heads share, and H heads of a row, by a block of eight warps. The
+ * A chunk of keys, which all heads share, and eight heads of a row, by a block of eight warps. The
  * chunk lies in shared memory by columns, widened: [values][keys].
  *
- * Scores: a thread has four keys and a few heads, and walks the contract's lanes depth first, so
- * that a fma needs no more than an eighth of a load, and nothing is exchanged. The four segments
- * are shared by SPLITS threads, of which the first adds the sums up in order.
+ * Scores: a thread has four keys, two heads and a segment, and walks the contract's lanes depth
+ * first, so that nothing is exchanged. The thread of the first segment adds the sums up in order.
  *
- * Values: a thread has eight heads and some columns that lie apart; four keys at a time.
+ * Values: a thread has eight heads and two columns that lie apart; four keys at a time.
  */
 #pragma once
 #include "op/attend_window/cuda_keys.cuh"
@@ -18,52 +17,37 @@ enum {
     TILE_WIDTH = 512, /* the most */
     SEGMENTS_MOST = TILE_WIDTH / VV_SEGMENT,
     PITCH = CHUNK + 4, /* floats: columns that follow each other begin four banks apart */
+    TILE_HEADS = 8,
     KEYS_EACH = 4,
-    KEY_TILES = CHUNK / KEYS_EACH,
-    VALUE_HEADS = 8,
-    FEW_HEADS = 8,   /* of a block where blocks share a row's chunks */
-    MANY_HEADS = 32, /* where a block has all of them */
+    PAIR = 2, /* heads of a thread's scores */
+    TILES = CHUNK / KEYS_EACH * TILE_HEADS / PAIR,
+    TILE_COLUMNS = TILE_WIDTH / TILE_THREADS, /* of a thread's values */
 };
-
-template <int H> struct split {
-    static constexpr int HEADS_EACH = H == MANY_HEADS ? 4 : 2;
-    static constexpr int TILES = KEY_TILES * H / HEADS_EACH;
-    static constexpr int SPLITS = TILE_THREADS / TILES;
-    static constexpr int SEGMENTS_EACH = SEGMENTS_MOST / SPLITS;
-    static constexpr int APART = TILE_THREADS / (H / VALUE_HEADS); /* columns of a thread */
-    static constexpr int COLUMNS = TILE_WIDTH / APART;
-};
+static_assert(SEGMENTS_MOST * TILES == TILE_THREADS, "a thread has a segment");
 
 /* The block's shared memory. `depth`: values of a row, up to whole segments. */
-template <int H> struct tile {
+struct tile {
     float *key;   /* [depth][PITCH] */
-    float *q;     /* [depth][H] */
-    float *other; /* [segments but those of the first split][H][CHUNK] sums */
-    float *p;     /* [H][CHUNK] */
+    float *q;     /* [depth][TILE_HEADS] */
+    float *other; /* [segments but the first][TILE_HEADS][CHUNK] sums */
+    float *p;     /* [TILE_HEADS][CHUNK] */
     unsigned depth;
-};
-
-template <int H> struct tile_small {
-    entry at[CHUNK];
-    float a[H], b[H], l[H];
 };
 
 static __host__ __device__ inline unsigned depth_of(size_t width) {
     return (unsigned)vv_segments(width) * VV_SEGMENT;
 }
 
-template <int H> constexpr unsigned OTHERS = SEGMENTS_MOST - split<H>::SEGMENTS_EACH;
-
-template <int H> inline size_t tile_bytes(size_t width) {
-    size_t depth = depth_of(width), sums = (OTHERS<H> + 1) * H * CHUNK;
-    return (depth * (PITCH + H) + sums) * sizeof(float);
+inline size_t tile_bytes(size_t width) {
+    size_t depth = depth_of(width), sums = SEGMENTS_MOST * TILE_HEADS * CHUNK;
+    return (depth * (PITCH + TILE_HEADS) + sums) * sizeof(float);
 }
 
-template <int H> __device__ tile<H> tile_of(size_t width) {
+__device__ tile tile_of(size_t width) {
     auto memory = vv_dynamic_shared<float>();
     unsigned depth = depth_of(width);
-    float *q = memory + depth * PITCH, *other = q + depth * H;
-    return {memory, q, other, other + OTHERS<H> * H * CHUNK, depth};
+    float *q = memory + depth * PITCH, *other = q + depth * TILE_HEADS;
+    return {memory, q, other, other + (SEGMENTS_MOST - 1) * TILE_HEADS * CHUNK, depth};
 }
 
 /* ---- loads ---- */
@@ -125,74 +109,59 @@ __device__ void load_keys(const entry *at, unsigned low, unsigned high, size_t w
 }
 
 /* Queries of the heads from `head` on; zeros beyond the last. */
-template <int H> __device__ void load_queries(const task &t, size_t row, size_t head, tile<H> &to) {
-    unsigned h = threadIdx.x % H, width = (unsigned)t.a.width;
+__device__ void load_queries(const task &t, size_t row, size_t head, tile &to) {
+    unsigned h = threadIdx.x % TILE_HEADS, width = (unsigned)t.a.width;
     bool here = head + h < t.a.heads;
     const float *q = t.a.q + (row * t.a.heads + (here ? head + h : 0)) * width;
     entry e = {reinterpret_cast<const uint8_t *>(q), VV_TYPE_F32};
     VV_UNROLL_BY(2)
-    for (unsigned i = threadIdx.x / H * 8; i < to.depth; i += TILE_THREADS / H * 8) {
+    for (unsigned i = threadIdx.x / TILE_HEADS * 8; i < to.depth;
+         i += TILE_THREADS / TILE_HEADS * 8) {
         float x[8];
         load_eight(e, i, here ? width : 0, x);
         VV_UNROLL
         for (unsigned c = 0; c < 8; c++) {
-            to.q[(i + c) * H + h] = x[c];
+            to.q[(i + c) * TILE_HEADS + h] = x[c];
         }
     }
 }
 
 /* ---- scores ---- */
 
-template <int N> struct sums { float of[KEYS_EACH][N]; };
+struct sums {
+    float of[KEYS_EACH][PAIR];
+};
 
-template <int N> __device__ void add(sums<N> &to, const sums<N> &other) {
+__device__ void add(sums &to, const sums &other) {
     VV_UNROLL
     for (int k = 0; k < KEYS_EACH; k++) {
         VV_UNROLL
-        for (int h = 0; h < N; h++) {
+        for (int h = 0; h < PAIR; h++) {
             to.of[k][h] += other.of[k][h];
         }
     }
 }
 
 /* One lane of a segment: its values lie 16 apart. */
-template <int H, int N>
-__device__ sums<N> lane_sum(const float *key, const float *q, unsigned lane) {
-    sums<N> s = {};
+__device__ sums lane_sum(const float *key, const float *q, unsigned lane) {
+    sums s = {};
     VV_UNROLL
     for (unsigned j = 0; j < VV_SEGMENT / VV_LANES; j++) {
         unsigned i = j * VV_LANES + lane;
         float4 four = *reinterpret_cast<const float4 *>(key + i * PITCH);
         const float k[KEYS_EACH] = {four.x, four.y, four.z, four.w};
-        float x[N];
-        if (N == 4) {
-            float4 heads = *reinterpret_cast<const float4 *>(q + i * H);
-            const float all[4] = {heads.x, heads.y, heads.z, heads.w};
-            VV_UNROLL
-            for (int h = 0; h < N; h++) {
-                x[h] = all[h];
-            }
-        } else {
-            float2 heads = *reinterpret_cast<const float2 *>(q + i * H);
-            const float all[4] = {heads.x, heads.y};
-            VV_UNROLL
-            for (int h = 0; h < N; h++) {
-                x[h] = all[h];
-            }
-        }
+        float2 heads = *reinterpret_cast<const float2 *>(q + i * TILE_HEADS);
         VV_UNROLL
         for (int n = 0; n < KEYS_EACH; n++) {
-            VV_UNROLL
-            for (int h = 0; h < N; h++) {
-                s.of[n][h] = fmaf(k[n], x[h], s.of[n][h]);
-            }
+            s.of[n][0] = fmaf(k[n], heads.x, s.of[n][0]);
+            s.of[n][1] = fmaf(k[n], heads.y, s.of[n][1]);
         }
     }
     return s;
 }
 
 /* to += other, or the first of both. */
-template <int N> __device__ void join(sums<N> &to, const sums<N> &other, bool first) {
+__device__ void join(sums &to, const sums &other, bool first) {
     if (first) {
         to = other;
     } else {
@@ -200,20 +169,19 @@ template <int N> __device__ void join(sums<N> &to, const sums<N> &other, bool fi
     }
 }
 
-/* A segment: the tree over its lanes. What runs once, of few rows, is a loop at all levels: its
- * code is fetched as it goes. */
-template <int H, int N> __device__ sums<N> segment_sum(const float *key, const float *q) {
-    [[maybe_unused]] constexpr int inner = H == MANY_HEADS ? 2 : 1;
-    sums<N> all, half, quarter, two;
+/* A segment: the tree over its lanes. As it runs once, it is a loop at all levels: its code is
+ * fetched as it goes. */
+__device__ sums segment_sum(const float *key, const float *q) {
+    sums all, half, quarter, two;
     VV_UNROLL_BY(1)
     for (unsigned a = 0; a < 2; a++) {
         VV_UNROLL_BY(1)
         for (unsigned b = 0; b < 2; b++) {
-            VV_UNROLL_BY(inner)
+            VV_UNROLL_BY(1)
             for (unsigned c = 0; c < 2; c++) {
-                VV_UNROLL_BY(inner)
+                VV_UNROLL_BY(1)
                 for (unsigned d = 0; d < 2; d++) {
-                    join(two, lane_sum<H, N>(key, q, a + 2 * b + 4 * c + 8 * d), d == 0);
+                    join(two, lane_sum(key, q, a + 2 * b + 4 * c + 8 * d), d == 0);
                 }
                 join(quarter, two, c == 0);
             }
@@ -224,48 +192,38 @@ template <int H, int N> __device__ sums<N> segment_sum(const float *key, const f
     return all;
 }
 
-template <int N> __device__ float4 keys_of_head(const sums<N> &s, int h) {
+__device__ float4 keys_of_head(const sums &s, int h) {
     return make_float4(s.of[0][h], s.of[1][h], s.of[2][h], s.of[3][h]);
 }
 
 /* p = scores of keys low … high - 1 of the chunk, -inf for the others. */
-template <int H>
-__device__ void tile_scores(const tile<H> &m, unsigned low, unsigned high, float scale) {
-    constexpr int N = split<H>::HEADS_EACH, EACH = split<H>::SEGMENTS_EACH;
-    unsigned at = threadIdx.x % split<H>::TILES, part = threadIdx.x / split<H>::TILES;
-    unsigned k = KEYS_EACH * (at % 8 + at / 32 % 2 * 8), h = N * (at % 32 / 8 + at / 64 * 4);
+__device__ void tile_scores(const tile &m, unsigned low, unsigned high, float scale) {
+    unsigned at = threadIdx.x % TILES, segment = threadIdx.x / TILES;
+    unsigned k = KEYS_EACH * (at % 8 + at / 32 * 8), h = PAIR * (at % 32 / 8);
     unsigned segments = m.depth / VV_SEGMENT;
     bool here = k + KEYS_EACH > low && k < high;
-    sums<N> sum = {};
-    VV_UNROLL_BY(1)
-    for (unsigned segment = part * EACH; segment < (part + 1) * EACH && segment < segments;
-         segment++) {
-        if (!__any_sync(0xffffffffu, here)) {
-            continue;
-        }
-        sums<N> s = segment_sum<H, N>(m.key + segment * VV_SEGMENT * PITCH + k,
-                                      m.q + segment * VV_SEGMENT * H + h);
-        if (part == 0) {
-            add(sum, s);
-            continue;
-        }
+    sums sum = {};
+    if (segment < segments && __any_sync(0xffffffffu, here)) {
+        sums s = segment_sum(m.key + segment * VV_SEGMENT * PITCH + k,
+                             m.q + segment * VV_SEGMENT * TILE_HEADS + h);
         VV_UNROLL
-        for (int i = 0; i < N; i++) {
-            float *to = m.other + ((segment - EACH) * H + h + (unsigned)i) * CHUNK + k;
+        for (int i = 0; i < PAIR && segment > 0; i++) {
+            float *to = m.other + ((segment - 1) * TILE_HEADS + h + (unsigned)i) * CHUNK + k;
             *reinterpret_cast<float4 *>(to) = keys_of_head(s, i);
         }
+        add(sum, s);
     }
     __syncthreads();
-    if (part > 0) {
+    if (segment > 0) {
         return;
     }
     VV_UNROLL
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < PAIR; i++) {
         float4 z = keys_of_head(sum, i);
         VV_UNROLL_BY(1)
-        for (unsigned segment = EACH; segment < segments; segment++) {
+        for (unsigned n = 1; n < segments; n++) {
             float4 more = *reinterpret_cast<const float4 *>(
-                m.other + ((segment - EACH) * H + h + (unsigned)i) * CHUNK + k);
+                m.other + ((n - 1) * TILE_HEADS + h + (unsigned)i) * CHUNK + k);
             z = make_float4(z.x + more.x, z.y + more.y, z.z + more.z, z.w + more.w);
         }
         float *to = m.p + (h + (unsigned)i) * CHUNK + k;
@@ -278,50 +236,32 @@ __device__ void tile_scores(const tile<H> &m, unsigned low, unsigned high, float
 
 /* ---- values ---- */
 
-template <int H> struct outputs { float of[VALUE_HEADS][split<H>::COLUMNS]; };
+struct outputs {
+    float of[TILE_HEADS][TILE_COLUMNS];
+};
 
-template <int H>
-__device__ void tile_values(const tile<H> &m, unsigned low, unsigned high, outputs<H> &o) {
-    constexpr unsigned APART = split<H>::APART, COLUMNS = split<H>::COLUMNS;
-    const float *p = m.p + threadIdx.x / APART * VALUE_HEADS * CHUNK;
-    const float *column = m.key + threadIdx.x % APART * PITCH;
+__device__ void tile_values(const tile &m, unsigned low, unsigned high, outputs &o) {
+    const float *column = m.key + threadIdx.x * PITCH;
     o = {};
     VV_UNROLL_BY(1)
     for (unsigned j = low / 4 * 4; j < high; j += 4) {
-        float4 by[VALUE_HEADS];
+        float4 by[TILE_HEADS];
         VV_UNROLL
-        for (unsigned h = 0; h < VALUE_HEADS; h++) {
-            by[h] = *reinterpret_cast<const float4 *>(p + h * CHUNK + j);
+        for (unsigned h = 0; h < TILE_HEADS; h++) {
+            by[h] = *reinterpret_cast<const float4 *>(m.p + h * CHUNK + j);
         }
         VV_UNROLL
-        for (unsigned c = 0; c < COLUMNS; c++) {
-            if (threadIdx.x % APART + c * APART < m.depth) {
-                float4 v = *reinterpret_cast<const float4 *>(column + c * APART * PITCH + j);
+        for (unsigned c = 0; c < TILE_COLUMNS; c++) {
+            if (threadIdx.x + c * TILE_THREADS < m.depth) {
+                float4 v = *reinterpret_cast<const float4 *>(column + c * TILE_THREADS * PITCH + j);
                 VV_UNROLL
-                for (unsigned h = 0; h < VALUE_HEADS; h++) {
+                for (unsigned h = 0; h < TILE_HEADS; h++) {
                     float sum = o.of[h][c];
                     sum = fmaf(by[h].x, v.x, sum);
                     sum = fmaf(by[h].y, v.y, sum);
                     sum = fmaf(by[h].z, v.z, sum);
                     o.of[h][c] = fmaf(by[h].w, v.w, sum);
                 }
-            }
-        }
-    }
-}
-
-/* Calls store(head of the tile, column, h, c) for the thread's outputs that there are. */
-template <int H, typename Store>
-__device__ void each_output(const task &t, size_t head, Store store) {
-    constexpr unsigned APART = split<H>::APART, COLUMNS = split<H>::COLUMNS;
-    unsigned first = threadIdx.x / APART * VALUE_HEADS;
-    VV_UNROLL
-    for (unsigned h = 0; h < VALUE_HEADS; h++) {
-        VV_UNROLL
-        for (unsigned c = 0; c < COLUMNS; c++) {
-            unsigned d = threadIdx.x % APART + c * APART;
-            if (d < t.a.width && head + first + h < t.a.heads) {
-                store(first + h, d, h, c);
             }
         }
     }
