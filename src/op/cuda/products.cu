@@ -161,8 +161,9 @@ static void cut_rows(const vv_product_job &job, const vv_launch *on, plan &to) {
             all -= near_bytes(span, to.rows) + sum_bytes(segments, TILE, to.rows);
             held = all > held && !vv_is_float_type(p.type) ? all : held;
         }
-        bool few = pairs && tiles * spans < on->processors && segments / (2 * spans) >= span_least;
-        bool large = pairs && held > held_most && 2 * spans <= together_most;
+        bool more = pairs && 2 * spans <= together_most; /* beyond it, blocks would be alone */
+        bool few = more && tiles * spans < on->processors && segments / (2 * spans) >= span_least;
+        bool large = more && held > held_most;
         if ((bytes <= SHARED_MOST && !few && !large) || span <= 2) {
             break;
         }
@@ -174,20 +175,21 @@ static void cut_rows(const vv_product_job &job, const vv_launch *on, plan &to) {
 
 /*
  * Weight rows of a block, as a power of two: tiles while short rows make them small and there are
- * enough blocks; rows of floats one by one, likewise.
+ * enough blocks; rows of floats by twos, likewise, where those of all parts count.
  */
 static unsigned slots_shift(const vv_product_job &job, const vv_product_part &p, unsigned pitch,
                             unsigned row_tile, const vv_launch *on) {
-    constexpr size_t held_most = 24 << 10;
     bool floats = vv_is_float_type(p.type);
+    const size_t held_most = (floats ? 32 : 24) << 10;
     unsigned shift = floats ? 0 : 4, blocks_least = floats ? 1 : 2;
     size_t batches = job.active ? 1 : vv_blocks(job.rows, row_tile);
-    size_t slots = all_slots(job, p) * batches, of_part = (size_t)p.outputs * p.matrices;
+    size_t slots = (floats ? slots_of_parts(job) : all_slots(job, p)) * batches;
+    size_t of_part = (size_t)p.outputs * p.matrices;
     while ((1u << shift) < p.matrices) {
         shift++;
     }
     while (shift < 6 && 1u << shift < of_part && ((size_t)pitch << (shift + 1)) <= held_most &&
-           slots >> (shift + 1) >= blocks_least * on->processors) {
+           ((floats && shift == 0) || slots >> (shift + 1) >= blocks_least * on->processors)) {
         shift++;
     }
     return shift;
@@ -216,8 +218,8 @@ static void plan_part(const vv_product_job &job, unsigned i, const vv_launch *on
         to.grid.near = near > to.grid.near ? near : to.grid.near;
         size_t sums = sum_bytes(segments_of(job), slots, to.rows);
         to.sums = sums > to.sums ? sums : to.sums;
-        unsigned tiles = floats ? (slots + 1) / 2 : (slots + TILE - 1) / TILE;
-        unsigned tasks = to.grid.span * tiles;
+        unsigned tasks =
+            floats ? float_tasks(to.grid.span, shift) : to.grid.span * ((slots + TILE - 1) / TILE);
         to.tasks = tasks > to.tasks ? tasks : to.tasks;
     }
     unsigned outputs = slots / p.matrices * (to.tiles ? to.tiles : 1);

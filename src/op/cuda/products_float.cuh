@@ -1,6 +1,6 @@
 /*
  * Weights of float formats, and the validation mode, which decodes weights: the contract's float
- * dot product. Thread l of sixteen is lane l of a segment (op/cuda/dot.cuh).
+ * dot product (op/cuda/dot.cuh).
  */
 #pragma once
 #include "op/cuda/dot.cuh"
@@ -19,60 +19,84 @@ static __device__ __forceinline__ float float_at(int type, const uint8_t *row, u
     }
 }
 
-/* Sixteen threads a segment of a held row: thread l takes values l, l + 16, … (op/cuda/dot.cuh). */
-template <unsigned R>
+/* Values i and i + 1 of a row, i even. */
+template <int TYPE>
+static __device__ __forceinline__ float2 two_floats(const uint8_t *row, unsigned i) {
+    if constexpr (TYPE == VV_TYPE_F32) {
+        return *reinterpret_cast<const float2 *>(row + 4 * i);
+    } else {
+        uint32_t both = *reinterpret_cast<const uint32_t *>(row + 2 * i);
+        if constexpr (TYPE == VV_TYPE_BF16) {
+            return {vv_from_bits(both << 16), vv_from_bits(both & 0xffff0000u)};
+        } else {
+            return {__half2float(__ushort_as_half((unsigned short)(both & 0xffff))),
+                    __half2float(__ushort_as_half((unsigned short)(both >> 16)))};
+        }
+    }
+}
+
+/*
+ * Segments that begin at `begin` of two weight rows by one row, eight threads a segment: thread t
+ * has lanes 2t and 2t + 1, so adding across those 4, 2 and 1 apart, then both lanes, is the tree.
+ * Not WHOLE: values from `end` on aren't there, and none need lie at an even place. Returns the
+ * first row's sum to the first four threads, the second one's to the others.
+ */
+template <int TYPE, bool WHOLE>
+static __device__ __forceinline__ float two_segments(const uint8_t *const (&weights)[2],
+                                                     const float *x, unsigned begin, unsigned end) {
+    constexpr unsigned steps = VV_SEGMENT / VV_LANES;
+    unsigned t = threadIdx.x % 8;
+    float2 near[steps];
+    VV_UNROLL
+    for (unsigned i = 0; i < steps; i++) { /* asked for together */
+        unsigned k = begin + VV_LANES * i + 2 * t;
+        near[i] = WHOLE ? *reinterpret_cast<const float2 *>(x + k)
+                        : float2{k < end ? x[k] : 0.0f, k + 1 < end ? x[k + 1] : 0.0f};
+    }
+    float lane[4] = {};
+    VV_UNROLL
+    for (unsigned i = 0; i < steps; i++) {
+        unsigned k = begin + VV_LANES * i + 2 * t;
+        VV_UNROLL
+        for (unsigned s = 0; s < 2; s++) {
+            float2 w = WHOLE ? two_floats<TYPE>(weights[s], k)
+                             : float2{k < end ? float_at(TYPE, weights[s], k) : 0.0f,
+                                      k + 1 < end ? float_at(TYPE, weights[s], k + 1) : 0.0f};
+            lane[2 * s] = fmaf(w.x, near[i].x, lane[2 * s]);
+            lane[2 * s + 1] = fmaf(w.y, near[i].y, lane[2 * s + 1]);
+        }
+    }
+    vv_scatter_sums<4, 4, 1>(lane, t); /* even lanes' sum with threads 0, 1, 4, 5, odd ones' … */
+    return lane[0] + __shfl_xor_sync(0xffffffffu, lane[0], 2);
+}
+
+/* A warp takes four segments of two held rows, then others: so many in all. */
+static __host__ __device__ inline unsigned float_tasks(unsigned segments, unsigned shift) {
+    return (segments + 3) / 4 << (shift ? shift - 1 : 0);
+}
+
+template <int TYPE, unsigned R>
 static __device__ __forceinline__ void float_rows(const vv_product_job &job, const place &at,
                                                   const span &part, const rows_in_hand<R> &rows,
                                                   const uint8_t *held, const sums_of_block &to) {
-    unsigned width = (unsigned)job.x.width, l = threadIdx.x % 16, all = part.segments << at.shift;
-    constexpr unsigned some = R > 4 ? 4 : R > 1 ? 2 : 1;
-    unsigned start = part.first * 128, end = width - start; /* of the span's values */
-    end = end < part.segments * 128 ? end : part.segments * 128;
-    for (unsigned first = 0; first < all; first += blockDim.x / 16) { /* warps stay together */
-        unsigned t = first + threadIdx.x / 16, slot = t & ((1u << at.shift) - 1);
-        unsigned segment = t >> at.shift, begin = segment * 128;
-        const uint8_t *weights = held_row(at, held, slot);
-        float w[8];
-        VV_UNROLL
-        for (int i = 0; i < 8; i++) {
-            unsigned k = begin + 16 * (unsigned)i + l;
-            w[i] = k < end ? float_at(at.part->type, weights, k) : 0.0f;
-        }
+    unsigned width = (unsigned)job.x.width, lane = threadIdx.x % 32;
+    unsigned start = part.first * VV_SEGMENT, end = width - start; /* of the span's values */
+    end = end < part.segments * VV_SEGMENT ? end : part.segments * VV_SEGMENT;
+    unsigned pairs = at.shift ? at.shift - 1 : 0, all = float_tasks(part.segments, at.shift);
+    VV_UNROLL_BY(1)
+    for (unsigned task = threadIdx.x / 32; task < all; task += blockDim.x / 32) {
+        unsigned slot = 2 * (task & ((1u << pairs) - 1)), first = 4 * (task >> pairs);
+        unsigned segment = first + lane / 8, mine = slot + lane / 4 % 2;
+        const uint8_t *weights[2] = {held_row(at, held, slot), held_row(at, held, slot + 1)};
+        bool whole = (first + 4) * VV_SEGMENT <= end && width % 2 == 0;
         VV_UNROLL_BY(1)
-        for (unsigned row = 0; row < rows.count; row += some) {
-            float x[some][8], lane[some];
-            VV_UNROLL
-            for (unsigned r = 0; r < some; r++) { /* asked for together; the last row again */
-                unsigned mine = row + r < rows.count ? row + r : rows.count - 1;
-                const float *from = job.x.x + (size_t)rows.x(mine) * width + start;
-                VV_UNROLL
-                for (int i = 0; i < 8; i++) {
-                    unsigned k = begin + 16 * (unsigned)i + l;
-                    x[r][i] = k < end ? from[k] : 0.0f;
-                }
-            }
-            VV_UNROLL
-            for (unsigned r = 0; r < some; r++) {
-                lane[r] = 0.0f;
-                VV_UNROLL
-                for (int i = 0; i < 8; i++) {
-                    bool there = begin + 16 * (unsigned)i + l < end;
-                    lane[r] = there ? fmaf(w[i], x[r][i], lane[r]) : lane[r];
-                }
-            }
-            VV_UNROLL
-            for (int apart = 8; apart > 0; apart /= 2) {
-                VV_UNROLL
-                for (unsigned r = 0; r < some; r++) {
-                    lane[r] += __shfl_xor_sync(0xffffffffu, lane[r], apart);
-                }
-            }
-            VV_UNROLL
-            for (unsigned r = 0; r < some; r++) {
-                if (l == 0 && t < all && slot < at.used && row + r < rows.count) {
-                    to.store((slot * rows.tile + row + r) * at.stride + part.first + segment,
-                             lane[r]);
-                }
+        for (unsigned row = 0; row < rows.count; row++) {
+            const float *x = job.x.x + (size_t)rows.x(row) * width + start;
+            unsigned begin = segment * VV_SEGMENT;
+            float sum = whole ? two_segments<TYPE, true>(weights, x, begin, end)
+                              : two_segments<TYPE, false>(weights, x, begin, end);
+            if (lane % 4 == 0 && segment < part.segments && mine < at.used) {
+                to.store((mine * rows.tile + row) * at.stride + part.first + segment, sum);
             }
         }
     }

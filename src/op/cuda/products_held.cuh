@@ -49,8 +49,14 @@ some_rows(const vv_product_job &job, const place &at, const span &part, const ro
         break;
         VV_QUANTISED_TYPES(VV_EACH)
 #undef VV_EACH
+    case VV_TYPE_F16:
+        float_rows<VV_TYPE_F16>(job, at, part, rows, held, sums);
+        break;
+    case VV_TYPE_BF16:
+        float_rows<VV_TYPE_BF16>(job, at, part, rows, held, sums);
+        break;
     default:
-        float_rows(job, at, part, rows, held, sums);
+        float_rows<VV_TYPE_F32>(job, at, part, rows, held, sums);
         break;
     }
 }
