@@ -34,68 +34,87 @@ static __device__ __forceinline__ float2 two_floats(const uint8_t *row, unsigned
         }
     }
 }
+/* Those of them that are among the first `left` values. */
+template <int TYPE>
+static __device__ __forceinline__ float2 few_floats(const uint8_t *row, unsigned i, unsigned left) {
+    return {i < left ? float_at(TYPE, row, i) : 0.0f,
+            i + 1 < left ? float_at(TYPE, row, i + 1) : 0.0f};
+}
 
 /*
- * Segments that begin at `begin` of two weight rows by one row, eight threads a segment: thread t
- * has lanes 2t and 2t + 1, so adding across those 4, 2 and 1 apart, then both lanes, is the tree.
- * Not WHOLE: values from `end` on aren't there, and none need lie at an even place. Returns the
- * first row's sum to the first four threads, the second one's to the others.
+ * A segment of two weight rows by one row, each from a thread's first value of it on, eight threads
+ * a segment: thread t has lanes 2t and 2t + 1, so adding across those 4, 2 and 1 apart, then both
+ * lanes, is the tree. Not WHOLE: values from the thread's `left`-th on aren't there, and none need
+ * lie at an even place. The first four threads get the first row's sum, the others the second's.
  */
 template <int TYPE, bool WHOLE>
 static __device__ __forceinline__ float two_segments(const uint8_t *const (&weights)[2],
-                                                     const float *x, unsigned begin, unsigned end) {
+                                                     const float *x, unsigned left) {
     constexpr unsigned steps = VV_SEGMENT / VV_LANES;
-    unsigned t = threadIdx.x % 8;
-    float2 near[steps];
-    VV_UNROLL
-    for (unsigned i = 0; i < steps; i++) { /* asked for together */
-        unsigned k = begin + VV_LANES * i + 2 * t;
-        near[i] = WHOLE ? *reinterpret_cast<const float2 *>(x + k)
-                        : float2{k < end ? x[k] : 0.0f, k + 1 < end ? x[k + 1] : 0.0f};
-    }
+    auto row = reinterpret_cast<const uint8_t *>(x);
     float lane[4] = {};
-    VV_UNROLL
-    for (unsigned i = 0; i < steps; i++) {
-        unsigned k = begin + VV_LANES * i + 2 * t;
+    auto add = [&](const float2 &near, const float2 &a, const float2 &b) {
+        lane[0] = fmaf(a.x, near.x, lane[0]);
+        lane[1] = fmaf(a.y, near.y, lane[1]);
+        lane[2] = fmaf(b.x, near.x, lane[2]);
+        lane[3] = fmaf(b.y, near.y, lane[3]);
+    };
+    if (WHOLE) {
+        float2 near[steps];
         VV_UNROLL
-        for (unsigned s = 0; s < 2; s++) {
-            float2 w = WHOLE ? two_floats<TYPE>(weights[s], k)
-                             : float2{k < end ? float_at(TYPE, weights[s], k) : 0.0f,
-                                      k + 1 < end ? float_at(TYPE, weights[s], k + 1) : 0.0f};
-            lane[2 * s] = fmaf(w.x, near[i].x, lane[2 * s]);
-            lane[2 * s + 1] = fmaf(w.y, near[i].y, lane[2 * s + 1]);
+        for (unsigned i = 0; i < steps; i++) { /* asked for together */
+            near[i] = two_floats<VV_TYPE_F32>(row, VV_LANES * i);
+        }
+        VV_UNROLL
+        for (unsigned i = 0; i < steps; i++) {
+            add(near[i], two_floats<TYPE>(weights[0], VV_LANES * i),
+                two_floats<TYPE>(weights[1], VV_LANES * i));
+        }
+    } else {
+        VV_UNROLL_BY(1)
+        for (unsigned i = 0; i < VV_SEGMENT; i += VV_LANES) {
+            add(few_floats<VV_TYPE_F32>(row, i, left), few_floats<TYPE>(weights[0], i, left),
+                few_floats<TYPE>(weights[1], i, left));
         }
     }
-    vv_scatter_sums<4, 4, 1>(lane, t); /* even lanes' sum with threads 0, 1, 4, 5, odd ones' … */
+    unsigned t = threadIdx.x % 8;
+    vv_scatter_sums<4, 4, 1>(lane, t); /* of even lanes, or of odd ones where t has bit 1 */
     return lane[0] + __shfl_xor_sync(0xffffffffu, lane[0], 2);
 }
 
 /* A warp takes four segments of two held rows, then others: so many in all. */
 static __host__ __device__ inline unsigned float_tasks(unsigned segments, unsigned shift) {
-    return (segments + 3) / 4 << (shift ? shift - 1 : 0);
+    return ((segments << (shift ? shift - 1 : 0)) + 3) / 4;
 }
 
+/* Its neighbouring eights of threads take the same segment of neighbouring rows, whose weights lie
+ * in different banks. */
 template <int TYPE, unsigned R>
 static __device__ __forceinline__ void float_rows(const vv_product_job &job, const place &at,
                                                   const span &part, const rows_in_hand<R> &rows,
                                                   const uint8_t *held, const sums_of_block &to) {
+    constexpr unsigned bytes = TYPE == VV_TYPE_F32 ? 4 : 2;
     unsigned width = (unsigned)job.x.width, lane = threadIdx.x % 32;
-    unsigned start = part.first * VV_SEGMENT, end = width - start; /* of the span's values */
-    end = end < part.segments * VV_SEGMENT ? end : part.segments * VV_SEGMENT;
-    unsigned pairs = at.shift ? at.shift - 1 : 0, all = float_tasks(part.segments, at.shift);
+    unsigned start = part.first * VV_SEGMENT, values = width - start; /* of the span */
+    values = values < part.segments * VV_SEGMENT ? values : part.segments * VV_SEGMENT;
+    bool whole = values % VV_SEGMENT == 0 && width % 2 == 0;
+    unsigned pairs = at.shift ? at.shift - 1 : 0, tasks = float_tasks(part.segments, at.shift);
     VV_UNROLL_BY(1)
-    for (unsigned task = threadIdx.x / 32; task < all; task += blockDim.x / 32) {
-        unsigned slot = 2 * (task & ((1u << pairs) - 1)), first = 4 * (task >> pairs);
-        unsigned segment = first + lane / 8, mine = slot + lane / 4 % 2;
-        const uint8_t *weights[2] = {held_row(at, held, slot), held_row(at, held, slot + 1)};
-        bool whole = (first + 4) * VV_SEGMENT <= end && width % 2 == 0;
+    for (unsigned task = threadIdx.x / 32; task < tasks; task += blockDim.x / 32) {
+        unsigned unit = 4 * task + lane / 8, slot = 2 * (unit & ((1u << pairs) - 1));
+        unsigned segment = unit >> pairs;
+        bool there = segment < part.segments; /* else it repeats the last one */
+        segment = there ? segment : part.segments - 1;
+        unsigned first = segment * VV_SEGMENT + 2 * (lane % 8), mine = slot + lane / 4 % 2;
+        unsigned left = values > first ? values - first : 0;
+        const uint8_t *weights[2] = {held_row(at, held, slot) + first * bytes,
+                                     held_row(at, held, slot + 1) + first * bytes};
         VV_UNROLL_BY(1)
         for (unsigned row = 0; row < rows.count; row++) {
-            const float *x = job.x.x + (size_t)rows.x(row) * width + start;
-            unsigned begin = segment * VV_SEGMENT;
-            float sum = whole ? two_segments<TYPE, true>(weights, x, begin, end)
-                              : two_segments<TYPE, false>(weights, x, begin, end);
-            if (lane % 4 == 0 && segment < part.segments && mine < at.used) {
+            const float *x = job.x.x + (size_t)rows.x(row) * width + start + first;
+            float sum = whole ? two_segments<TYPE, true>(weights, x, left)
+                              : two_segments<TYPE, false>(weights, x, left);
+            if (lane % 4 == 0 && there && mine < at.used) {
                 to.store((mine * rows.tile + row) * at.stride + part.first + segment, sum);
             }
         }
