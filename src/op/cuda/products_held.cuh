@@ -61,6 +61,13 @@ some_rows(const vv_product_job &job, const place &at, const span &part, const ro
     }
 }
 
+/* What threads that take whole segments decode by; a barrier has to follow. */
+template <unsigned R> static __device__ __forceinline__ void prepare_to_decode(int type) {
+    if (R <= FOUR && type == VV_TYPE_IQ2_XXS) {
+        prepare_selectors();
+    }
+}
+
 static __device__ __forceinline__ bool is_super(int type) {
     switch (type) {
 #define VV_EACH(TYPE)                                                                              \
@@ -100,6 +107,7 @@ __global__ void __launch_bounds__(rows_threads<R>, ROWS_BLOCKS)
     rows_in_hand<R> rows = {};
     if (found) {
         start_to_hold(at, part, held, &arrival, turn);
+        prepare_to_decode<R>(at.part->type);
     }
     if (known) {
         all = rows_of(job, at, grid);
@@ -176,6 +184,7 @@ __global__ void __launch_bounds__(STREAM_THREADS, STREAM_BLOCKS)
     for (unsigned n = 0; n < grid.buffers && n < tiles && found; n++) {
         start_to_hold(nth_tile(grid, top, n), part, held + n * grid.held, arrival + n, 0);
     }
+    prepare_to_decode<R>(top.part->type);
     if (!waited) {
         vv_wait_for_front();
     }
