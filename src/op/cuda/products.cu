@@ -282,7 +282,7 @@ static unsigned threads_of(const vv_product_job &job, const vv_launch *on, const
                             : to.how == VV_BY_FOUR    ? rows_threads<FOUR>
                                                       : rows_threads<EIGHT>;
     unsigned warps_most = threads_most / 32;
-    unsigned turns_most = by_threads(to.how) ? 6 : 2;
+    unsigned turns_most = !by_threads(to.how) ? 2 : job.active ? 8 : 6;
     size_t room = (size_t)on->processors * warps_room;
     size_t blocks = (size_t)to.blocks * to.grid.together * (job.active ? job.slices_most : 1);
     unsigned turns = (to.tasks + warps_most - 1) / warps_most;

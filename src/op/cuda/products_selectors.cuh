@@ -57,8 +57,8 @@ template <> struct codes_at_hand<VV_TYPE_IQ2_XXS> {
         for (int i = 0; i < 4; i++) {
             uint32_t selector =
                 tables.magnitude[at.x >> 8 * i & 255] | tables.sign[at.y >> 7 * i & 127];
-            g.w[2 * i] = (int)__byte_perm(above, below, selector);
-            g.w[2 * i + 1] = (int)__byte_perm(above, below, selector >> 16);
+            g.w[2 * i] = (int)vv_select_bytes(above, below, selector);
+            g.w[2 * i + 1] = (int)vv_select_bytes(above, below, selector >> 16);
         }
         g.d = vv_codes::half_at(h) * 0.125f;
     }
