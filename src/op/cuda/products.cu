@@ -181,7 +181,7 @@ static void cut_rows(const vv_product_job &job, const vv_launch *on, plan &to) {
 static unsigned slots_shift(const vv_product_job &job, const vv_product_part &p, unsigned pitch,
                             const plan &to, const vv_launch *on) {
     bool floats = vv_is_float_type(p.type);
-    const size_t held_most = (floats ? 32 : 24) << 10;
+    const size_t held_most = (floats ? 36 : 24) << 10; /* floats: as a tile of wide rows */
     bool large = by_threads(to.how) && (size_t)pitch * TILE > LARGE;
     unsigned shift = floats ? 0 : large ? 3 : 4, blocks_least = floats ? 1 : 2;
     size_t batches = job.active ? 1 : vv_blocks(job.rows, to.rows);
@@ -282,7 +282,8 @@ static unsigned threads_of(const vv_product_job &job, const vv_launch *on, const
                             : to.how == VV_BY_FOUR    ? rows_threads<FOUR>
                                                       : rows_threads<EIGHT>;
     unsigned warps_most = threads_most / 32;
-    unsigned turns_most = !by_threads(to.how) ? 2 : job.active ? 8 : 6;
+    bool one_each = job.active && job.rows_most == 1;
+    unsigned turns_most = one_each ? 8 : by_threads(to.how) ? 6 : 2;
     size_t room = (size_t)on->processors * warps_room;
     size_t blocks = (size_t)to.blocks * to.grid.together * (job.active ? job.slices_most : 1);
     unsigned turns = (to.tasks + warps_most - 1) / warps_most;
