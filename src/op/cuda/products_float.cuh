@@ -87,6 +87,24 @@ static __host__ __device__ inline unsigned float_tasks(unsigned segments, unsign
     return ((segments << (shift ? shift - 1 : 0)) + 3) / 4;
 }
 
+/* Asks for the span of the rows of activations, which all of the block's weight rows meet. */
+template <unsigned R>
+static __device__ __forceinline__ void ask_for_floats(const vv_product_job &job, const span &part,
+                                                      const rows_in_hand<R> &rows) {
+    constexpr unsigned line = 32; /* floats */
+    unsigned width = (unsigned)job.x.width, start = part.first * VV_SEGMENT;
+    unsigned end = start + part.segments * VV_SEGMENT;
+    end = end < width ? end : width;
+    VV_UNROLL_BY(1)
+    for (unsigned row = 0; row < rows.count; row++) {
+        const float *x = job.x.x + (size_t)rows.x(row) * width;
+        VV_UNROLL_BY(1)
+        for (unsigned i = start + line * threadIdx.x; i < end; i += line * blockDim.x) {
+            vv_prefetch<true>(x + i);
+        }
+    }
+}
+
 /* Its neighbouring eights of threads take the same segment of neighbouring rows, whose weights lie
  * in different banks. */
 template <int TYPE, unsigned R>

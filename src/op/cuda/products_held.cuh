@@ -137,7 +137,9 @@ __global__ void __launch_bounds__(rows_threads<R>, ROWS_BLOCKS)
                 new_span = true;
             }
             near_rows x = {};
-            if (!floats) {
+            if (floats) {
+                ask_for_floats(job, part, rows);
+            } else {
                 x = bring_near<R>(job.x, is_super(at.part->type), rows, part, near);
             }
             wait_for_copies(&arrival, new_span, turn);
