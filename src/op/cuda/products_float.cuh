@@ -105,7 +105,7 @@ static __device__ __forceinline__ void ask_for_floats(const vv_product_job &job,
     }
 }
 
-/* Its neighbouring eights of threads take the same segment of neighbouring rows, whose weights lie
+/* A warp's neighbouring eights of threads take the same segment of neighbouring rows, which lie
  * in different banks. */
 template <int TYPE, unsigned R>
 static __device__ __forceinline__ void float_rows(const vv_product_job &job, const place &at,
