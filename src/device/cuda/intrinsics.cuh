@@ -266,6 +266,18 @@ VV_DEVICE void vv_bulk_wait(unsigned long long *arrival, unsigned turn) {
 }
 #endif
 
+/* Four of the eight bytes of a and b: __byte_perm by a selector whose nibbles are below 8, without
+ * the mask that it has for others. */
+VV_DEVICE unsigned vv_select_bytes(unsigned a, unsigned b, unsigned selector) {
+#ifdef __CUDACC__
+    unsigned chosen;
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(chosen) : "r"(a), "r"(b), "r"(selector));
+    return chosen;
+#else
+    return __byte_perm(a, b, selector);
+#endif
+}
+
 /* Asks for the line at `at` of global memory to be brought into the first cache (NEAR) or into the
  * second. */
 template <bool NEAR> VV_DEVICE void vv_prefetch(const void *at) {

@@ -121,8 +121,8 @@ static row_form form_of(int type, size_t width, size_t row_bytes) {
 static unsigned pitch_of(const row_form &form, unsigned segments, unsigned spans,
                          size_t row_bytes) {
     constexpr unsigned ends = 2 * 16; /* pieces begin and end at multiples of 16 */
-    return spans == 1 ? (unsigned)row_bytes
-                      : held_pitch((form.codes + form.heads) * (segments / 2) + 2 * ends);
+    return held_pitch(spans == 1 ? row_bytes
+                                 : (form.codes + form.heads) * (segments / 2) + 2 * ends);
 }
 
 /* Shared memory of a tile, for `rows` rows of activations. */
@@ -135,6 +135,7 @@ static size_t tile_bytes(const vv_product_part &p, size_t width, unsigned span, 
 }
 
 constexpr size_t SHARED_MOST = 96 << 10; /* of a block of any GPU */
+constexpr size_t LARGE = 48 << 10;       /* of what it holds: few others fit beside it */
 
 /* An even number of segments for so many spans. */
 static unsigned span_of(unsigned segments, unsigned spans) {
@@ -144,7 +145,6 @@ static unsigned span_of(unsigned segments, unsigned spans) {
 /* Rows that are too long for a block, or too few to give every processor a block, are cut. */
 static void cut_rows(const vv_product_job &job, const vv_launch *on, plan &to) {
     constexpr unsigned together_most = 8, span_least = 8;
-    constexpr size_t held_most = 48 << 10;
     unsigned segments = segments_of(job), spans = 1;
     bool pairs = vv_pairs() && !job.active;
     size_t tiles = 0, bytes = 0, held = 0;
@@ -161,8 +161,9 @@ static void cut_rows(const vv_product_job &job, const vv_launch *on, plan &to) {
             all -= near_bytes(span, to.rows) + sum_bytes(segments, TILE, to.rows);
             held = all > held && !vv_is_float_type(p.type) ? all : held;
         }
-        bool few = pairs && tiles * spans < on->processors && segments / (2 * spans) >= span_least;
-        bool large = pairs && held > held_most && 2 * spans <= together_most;
+        bool more = pairs && 2 * spans <= together_most; /* beyond it, blocks would be alone */
+        bool few = more && tiles * spans < on->processors && segments / (2 * spans) >= span_least;
+        bool large = more && held > LARGE;
         if ((bytes <= SHARED_MOST && !few && !large) || span <= 2) {
             break;
         }
@@ -174,20 +175,23 @@ static void cut_rows(const vv_product_job &job, const vv_launch *on, plan &to) {
 
 /*
  * Weight rows of a block, as a power of two: tiles while short rows make them small and there are
- * enough blocks; rows of floats one by one, likewise.
+ * enough blocks, half a tile of rows so long that few blocks would fit; rows of floats by twos,
+ * likewise, where those of all parts count.
  */
 static unsigned slots_shift(const vv_product_job &job, const vv_product_part &p, unsigned pitch,
-                            unsigned row_tile, const vv_launch *on) {
-    constexpr size_t held_most = 24 << 10;
+                            const plan &to, const vv_launch *on) {
     bool floats = vv_is_float_type(p.type);
-    unsigned shift = floats ? 0 : 4, blocks_least = floats ? 1 : 2;
-    size_t batches = job.active ? 1 : vv_blocks(job.rows, row_tile);
-    size_t slots = all_slots(job, p) * batches, of_part = (size_t)p.outputs * p.matrices;
+    const size_t held_most = (floats ? 36 : 24) << 10; /* floats: as a tile of wide rows */
+    bool large = by_threads(to.how) && (size_t)pitch * TILE > LARGE;
+    unsigned shift = floats ? 0 : large ? 3 : 4, blocks_least = floats ? 1 : 2;
+    size_t batches = job.active ? 1 : vv_blocks(job.rows, to.rows);
+    size_t slots = (floats ? slots_of_parts(job) : all_slots(job, p)) * batches;
+    size_t of_part = (size_t)p.outputs * p.matrices;
     while ((1u << shift) < p.matrices) {
         shift++;
     }
     while (shift < 6 && 1u << shift < of_part && ((size_t)pitch << (shift + 1)) <= held_most &&
-           slots >> (shift + 1) >= blocks_least * on->processors) {
+           ((floats && shift == 0) || slots >> (shift + 1) >= blocks_least * on->processors)) {
         shift++;
     }
     return shift;
@@ -201,7 +205,7 @@ static void plan_part(const vv_product_job &job, unsigned i, const vv_launch *on
     if (!by_tiles(to.how)) {
         row_form form = form_of(p.type, job.x.width, p.row_bytes);
         unsigned pitch = pitch_of(form, to.grid.span, to.grid.spans, p.row_bytes);
-        shift = to.decoded ? 2 : slots_shift(job, p, pitch, to.rows, on);
+        shift = to.decoded ? 2 : slots_shift(job, p, pitch, to, on);
         while ((1u << shift) < p.matrices) {
             shift++;
         }
@@ -216,8 +220,8 @@ static void plan_part(const vv_product_job &job, unsigned i, const vv_launch *on
         to.grid.near = near > to.grid.near ? near : to.grid.near;
         size_t sums = sum_bytes(segments_of(job), slots, to.rows);
         to.sums = sums > to.sums ? sums : to.sums;
-        unsigned tiles = floats ? (slots + 1) / 2 : (slots + TILE - 1) / TILE;
-        unsigned tasks = to.grid.span * tiles;
+        unsigned tasks =
+            floats ? float_tasks(to.grid.span, shift) : to.grid.span * ((slots + TILE - 1) / TILE);
         to.tasks = tasks > to.tasks ? tasks : to.tasks;
     }
     unsigned outputs = slots / p.matrices * (to.tiles ? to.tiles : 1);
@@ -240,9 +244,9 @@ static size_t shared_most() {
  * activations take several tiles each: what is near stays there. One row is faster tile by tile.
  */
 static void stack_tiles(const vv_product_job &job, const vv_launch *on, plan &to) {
-    constexpr size_t reserved = 1 << 10, waves_least = 8;
-    const size_t shared = shared_most(); /* of a processor, nearly */
-    bool forced = job.way != VV_BY_RULE; /* then always, so that checks see it */
+    constexpr size_t reserved = 3 << 10, waves_least = 8; /* static, and the system's */
+    const size_t shared = shared_most();                  /* of a processor, nearly */
+    bool forced = job.way != VV_BY_RULE;                  /* then always, so that checks see it */
     size_t tiles = (size_t)to.blocks * (job.active ? job.slices_most : 1);
     size_t rest = to.grid.near + 2 * to.sums + reserved;
     size_t alone = shared / (to.grid.held + rest) * on->processors;
@@ -278,7 +282,8 @@ static unsigned threads_of(const vv_product_job &job, const vv_launch *on, const
                             : to.how == VV_BY_FOUR    ? rows_threads<FOUR>
                                                       : rows_threads<EIGHT>;
     unsigned warps_most = threads_most / 32;
-    unsigned turns_most = by_threads(to.how) ? 6 : 2;
+    bool one_each = job.active && job.rows_most == 1;
+    unsigned turns_most = one_each ? 8 : by_threads(to.how) ? 6 : 2;
     size_t room = (size_t)on->processors * warps_room;
     size_t blocks = (size_t)to.blocks * to.grid.together * (job.active ? job.slices_most : 1);
     unsigned turns = (to.tasks + warps_most - 1) / warps_most;

@@ -1,6 +1,6 @@
 /*
  * Weights of float formats, and the validation mode, which decodes weights: the contract's float
- * dot product. Thread l of sixteen is lane l of a segment (op/cuda/dot.cuh).
+ * dot product (op/cuda/dot.cuh).
  */
 #pragma once
 #include "op/cuda/dot.cuh"
@@ -19,60 +19,121 @@ static __device__ __forceinline__ float float_at(int type, const uint8_t *row, u
     }
 }
 
-/* Sixteen threads a segment of a held row: thread l takes values l, l + 16, … (op/cuda/dot.cuh). */
+/* Values i and i + 1 of a row, i even. */
+template <int TYPE>
+static __device__ __forceinline__ float2 two_floats(const uint8_t *row, unsigned i) {
+    if constexpr (TYPE == VV_TYPE_F32) {
+        return *reinterpret_cast<const float2 *>(row + 4 * i);
+    } else {
+        uint32_t both = *reinterpret_cast<const uint32_t *>(row + 2 * i);
+        if constexpr (TYPE == VV_TYPE_BF16) {
+            return {vv_from_bits(both << 16), vv_from_bits(both & 0xffff0000u)};
+        } else {
+            return {__half2float(__ushort_as_half((unsigned short)(both & 0xffff))),
+                    __half2float(__ushort_as_half((unsigned short)(both >> 16)))};
+        }
+    }
+}
+/* Those of them that are among the first `left` values. */
+template <int TYPE>
+static __device__ __forceinline__ float2 few_floats(const uint8_t *row, unsigned i, unsigned left) {
+    return {i < left ? float_at(TYPE, row, i) : 0.0f,
+            i + 1 < left ? float_at(TYPE, row, i + 1) : 0.0f};
+}
+
+/*
+ * A segment of two weight rows by one row, each from a thread's first value of it on, eight threads
+ * a segment: thread t has lanes 2t and 2t + 1, so adding across those 4, 2 and 1 apart, then both
+ * lanes, is the tree. Not WHOLE: values from the thread's `left`-th on aren't there, and none need
+ * lie at an even place. The first four threads get the first row's sum, the others the second's.
+ */
+template <int TYPE, bool WHOLE>
+static __device__ __forceinline__ float two_segments(const uint8_t *const (&weights)[2],
+                                                     const float *x, unsigned left) {
+    constexpr unsigned steps = VV_SEGMENT / VV_LANES;
+    auto row = reinterpret_cast<const uint8_t *>(x);
+    float lane[4] = {};
+    auto add = [&](const float2 &near, const float2 &a, const float2 &b) {
+        lane[0] = fmaf(a.x, near.x, lane[0]);
+        lane[1] = fmaf(a.y, near.y, lane[1]);
+        lane[2] = fmaf(b.x, near.x, lane[2]);
+        lane[3] = fmaf(b.y, near.y, lane[3]);
+    };
+    if (WHOLE) {
+        float2 near[steps];
+        VV_UNROLL
+        for (unsigned i = 0; i < steps; i++) { /* asked for together */
+            near[i] = two_floats<VV_TYPE_F32>(row, VV_LANES * i);
+        }
+        VV_UNROLL
+        for (unsigned i = 0; i < steps; i++) {
+            add(near[i], two_floats<TYPE>(weights[0], VV_LANES * i),
+                two_floats<TYPE>(weights[1], VV_LANES * i));
+        }
+    } else {
+        VV_UNROLL_BY(1)
+        for (unsigned i = 0; i < VV_SEGMENT; i += VV_LANES) {
+            add(few_floats<VV_TYPE_F32>(row, i, left), few_floats<TYPE>(weights[0], i, left),
+                few_floats<TYPE>(weights[1], i, left));
+        }
+    }
+    unsigned t = threadIdx.x % 8;
+    vv_scatter_sums<4, 4, 1>(lane, t); /* of even lanes, or of odd ones where t has bit 1 */
+    return lane[0] + __shfl_xor_sync(0xffffffffu, lane[0], 2);
+}
+
+/* A warp takes four segments of two held rows, then others: so many in all. */
+static __host__ __device__ inline unsigned float_tasks(unsigned segments, unsigned shift) {
+    return ((segments << (shift ? shift - 1 : 0)) + 3) / 4;
+}
+
+/* Asks for the span of the rows of activations, which all of the block's weight rows meet. */
 template <unsigned R>
+static __device__ __forceinline__ void ask_for_floats(const vv_product_job &job, const span &part,
+                                                      const rows_in_hand<R> &rows) {
+    constexpr unsigned line = 32; /* floats */
+    unsigned width = (unsigned)job.x.width, start = part.first * VV_SEGMENT;
+    unsigned end = start + part.segments * VV_SEGMENT;
+    end = end < width ? end : width;
+    VV_UNROLL_BY(1)
+    for (unsigned row = 0; row < rows.count; row++) {
+        const float *x = job.x.x + (size_t)rows.x(row) * width;
+        VV_UNROLL_BY(1)
+        for (unsigned i = start + line * threadIdx.x; i < end; i += line * blockDim.x) {
+            vv_prefetch<true>(x + i);
+        }
+    }
+}
+
+/* A warp's neighbouring eights of threads take the same segment of neighbouring rows, which lie
+ * in different banks. */
+template <int TYPE, unsigned R>
 static __device__ __forceinline__ void float_rows(const vv_product_job &job, const place &at,
                                                   const span &part, const rows_in_hand<R> &rows,
                                                   const uint8_t *held, const sums_of_block &to) {
-    unsigned width = (unsigned)job.x.width, l = threadIdx.x % 16, all = part.segments << at.shift;
-    constexpr unsigned some = R > 4 ? 4 : R > 1 ? 2 : 1;
-    unsigned start = part.first * 128, end = width - start; /* of the span's values */
-    end = end < part.segments * 128 ? end : part.segments * 128;
-    for (unsigned first = 0; first < all; first += blockDim.x / 16) { /* warps stay together */
-        unsigned t = first + threadIdx.x / 16, slot = t & ((1u << at.shift) - 1);
-        unsigned segment = t >> at.shift, begin = segment * 128;
-        const uint8_t *weights = held_row(at, held, slot);
-        float w[8];
-        VV_UNROLL
-        for (int i = 0; i < 8; i++) {
-            unsigned k = begin + 16 * (unsigned)i + l;
-            w[i] = k < end ? float_at(at.part->type, weights, k) : 0.0f;
-        }
+    constexpr unsigned bytes = TYPE == VV_TYPE_F32 ? 4 : 2;
+    unsigned width = (unsigned)job.x.width, lane = threadIdx.x % 32;
+    unsigned start = part.first * VV_SEGMENT, values = width - start; /* of the span */
+    values = values < part.segments * VV_SEGMENT ? values : part.segments * VV_SEGMENT;
+    bool whole = values % VV_SEGMENT == 0 && width % 2 == 0;
+    unsigned pairs = at.shift ? at.shift - 1 : 0, tasks = float_tasks(part.segments, at.shift);
+    VV_UNROLL_BY(1)
+    for (unsigned task = threadIdx.x / 32; task < tasks; task += blockDim.x / 32) {
+        unsigned unit = 4 * task + lane / 8, slot = 2 * (unit & ((1u << pairs) - 1));
+        unsigned segment = unit >> pairs;
+        bool there = segment < part.segments; /* else it repeats the last one */
+        segment = there ? segment : part.segments - 1;
+        unsigned first = segment * VV_SEGMENT + 2 * (lane % 8), mine = slot + lane / 4 % 2;
+        unsigned left = values > first ? values - first : 0;
+        const uint8_t *weights[2] = {held_row(at, held, slot) + first * bytes,
+                                     held_row(at, held, slot + 1) + first * bytes};
         VV_UNROLL_BY(1)
-        for (unsigned row = 0; row < rows.count; row += some) {
-            float x[some][8], lane[some];
-            VV_UNROLL
-            for (unsigned r = 0; r < some; r++) { /* asked for together; the last row again */
-                unsigned mine = row + r < rows.count ? row + r : rows.count - 1;
-                const float *from = job.x.x + (size_t)rows.x(mine) * width + start;
-                VV_UNROLL
-                for (int i = 0; i < 8; i++) {
-                    unsigned k = begin + 16 * (unsigned)i + l;
-                    x[r][i] = k < end ? from[k] : 0.0f;
-                }
-            }
-            VV_UNROLL
-            for (unsigned r = 0; r < some; r++) {
-                lane[r] = 0.0f;
-                VV_UNROLL
-                for (int i = 0; i < 8; i++) {
-                    bool there = begin + 16 * (unsigned)i + l < end;
-                    lane[r] = there ? fmaf(w[i], x[r][i], lane[r]) : lane[r];
-                }
-            }
-            VV_UNROLL
-            for (int apart = 8; apart > 0; apart /= 2) {
-                VV_UNROLL
-                for (unsigned r = 0; r < some; r++) {
-                    lane[r] += __shfl_xor_sync(0xffffffffu, lane[r], apart);
-                }
-            }
-            VV_UNROLL
-            for (unsigned r = 0; r < some; r++) {
-                if (l == 0 && t < all && slot < at.used && row + r < rows.count) {
-                    to.store((slot * rows.tile + row + r) * at.stride + part.first + segment,
-                             lane[r]);
-                }
+        for (unsigned row = 0; row < rows.count; row++) {
+            const float *x = job.x.x + (size_t)rows.x(row) * width + start + first;
+            float sum = whole ? two_segments<TYPE, true>(weights, x, left)
+                              : two_segments<TYPE, false>(weights, x, left);
+            if (lane % 4 == 0 && there && mine < at.used) {
+                to.store((mine * rows.tile + row) * at.stride + part.first + segment, sum);
             }
         }
     }

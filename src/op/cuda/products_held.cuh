@@ -49,9 +49,22 @@ some_rows(const vv_product_job &job, const place &at, const span &part, const ro
         break;
         VV_QUANTISED_TYPES(VV_EACH)
 #undef VV_EACH
-    default:
-        float_rows(job, at, part, rows, held, sums);
+    case VV_TYPE_F16:
+        float_rows<VV_TYPE_F16>(job, at, part, rows, held, sums);
         break;
+    case VV_TYPE_BF16:
+        float_rows<VV_TYPE_BF16>(job, at, part, rows, held, sums);
+        break;
+    default:
+        float_rows<VV_TYPE_F32>(job, at, part, rows, held, sums);
+        break;
+    }
+}
+
+/* What threads that take whole segments decode by; a barrier has to follow. */
+template <unsigned R> static __device__ __forceinline__ void prepare_to_decode(int type) {
+    if (R <= FOUR && type == VV_TYPE_IQ2_XXS) {
+        prepare_selectors();
     }
 }
 
@@ -94,6 +107,7 @@ __global__ void __launch_bounds__(rows_threads<R>, ROWS_BLOCKS)
     rows_in_hand<R> rows = {};
     if (found) {
         start_to_hold(at, part, held, &arrival, turn);
+        prepare_to_decode<R>(at.part->type);
     }
     if (known) {
         all = rows_of(job, at, grid);
@@ -123,7 +137,9 @@ __global__ void __launch_bounds__(rows_threads<R>, ROWS_BLOCKS)
                 new_span = true;
             }
             near_rows x = {};
-            if (!floats) {
+            if (floats) {
+                ask_for_floats(job, part, rows);
+            } else {
                 x = bring_near<R>(job.x, is_super(at.part->type), rows, part, near);
             }
             wait_for_copies(&arrival, new_span, turn);
@@ -170,6 +186,7 @@ __global__ void __launch_bounds__(STREAM_THREADS, STREAM_BLOCKS)
     for (unsigned n = 0; n < grid.buffers && n < tiles && found; n++) {
         start_to_hold(nth_tile(grid, top, n), part, held + n * grid.held, arrival + n, 0);
     }
+    prepare_to_decode<R>(top.part->type);
     if (!waited) {
         vv_wait_for_front();
     }

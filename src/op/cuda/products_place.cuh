@@ -123,13 +123,12 @@ static __device__ __forceinline__ place nth_tile(const grid_of_job &grid, const 
 /* Which expert's the block is; false: nobody's. Past the first cache: what lies there may be older
  * than what was written before this kernel was brought. */
 static __device__ __forceinline__ bool find_expert(const vv_product_job &job, place &at) {
-    if (job.active) {
-        if ((int)blockIdx.y >= __ldcg(job.active)) {
-            return false;
-        }
-        at.expert = (unsigned)__ldcg(job.active + 1 + blockIdx.y);
+    if (!job.active) {
+        return true;
     }
-    return true;
+    int count = __ldcg(job.active), expert = __ldcg(job.active + 1 + blockIdx.y); /* together */
+    at.expert = (unsigned)expert;
+    return (int)blockIdx.y < count;
 }
 
 /* A block's slots: the first matrix's row of each of its outputs, the second matrix's rows, … */

@@ -8,6 +8,7 @@
 #pragma once
 #include "op/cuda/piece.cuh"
 #include "op/cuda/products_place.cuh"
+#include "op/cuda/products_selectors.cuh"
 
 namespace vv_products {
 
@@ -221,7 +222,7 @@ static __device__ __forceinline__ void decode_segment(const uint8_t *codes, cons
         }
         group_of_segment<TYPE, PART> at(codes, heads, b);
         vv_group g;
-        vv_codes::of<TYPE>::unpack(at.q, at.h, at.k, g);
+        codes_at_hand<TYPE>::unpack(at.q, at.h, at.k, g);
         take(g, b);
     }
 }

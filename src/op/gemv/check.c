@@ -278,6 +278,21 @@ static void check_blocks(struct vv_check *check) {
     }
 }
 
+/* Rows so long that blocks of some kernels hold few of them, the last block fewer. */
+static void check_long_rows(struct vv_check *check) {
+    static const int types[] = {VV_TYPE_Q8_0, VV_TYPE_F16, VV_TYPE_F32};
+    enum { OUTPUTS = 21, WIDTH = 4096 };
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        for (int32_t rows = 1; rows <= 3; rows += 2) {
+            struct vv_gemv a = make(check, types[i], WIDTH, OUTPUTS, &rows);
+            a.y = vv_check_floats(check, (size_t)rows * OUTPUTS);
+            vv_check_variants(check, &vv_gemv, &a, "%s, %d outputs, %d rows of %d",
+                              vv_format(types[i])->name, OUTPUTS, (int)rows, WIDTH);
+            vv_check_reset(check);
+        }
+    }
+}
+
 /* ---- misreadings ---- */
 
 enum misreading {
@@ -514,5 +529,6 @@ void vv_gemv_check(struct vv_check *check) {
     check_bounds(check);
     check_passes(check);
     check_blocks(check);
+    check_long_rows(check);
     check_refusals(check);
 }

@@ -105,6 +105,10 @@ __device__ void sinkhorn_row(const struct vv_sinkhorn &a, unsigned row, unsigned
                              sinkhorn_memory *m, vv_trouble trouble) {
     unsigned n = (unsigned)a.streams, all = (unsigned)(a.streams * a.width);
     const float *x = a.x + (size_t)row * all;
+    VV_UNROLL_BY(1)
+    for (unsigned first = 32 * threadIdx.x; first < all; first += 32 * blockDim.x) {
+        vv_prefetch<true>(x + first); /* the sum takes several turns, and the read all once more */
+    }
     float v[VV_LANE_VALUES];
     auto load = [&](unsigned at) { vv_load_lane(v, x, at, all); };
     const float *mix = a.mix + row * (a.post ? 2 * n + n * n : n);
