@@ -304,8 +304,7 @@ static bool fits(const vv_product_job &job, vv_product_way way) {
 
 /* Wide strips where they leave no processor idle. */
 static vv_product_way strips_of(const vv_product_job &job, size_t meet, const vv_launch *on) {
-    size_t blocks =
-        slots_of_parts(job) / strip_of_64::TM * (job.active ? 1 : vv_blocks(meet, strip_of_64::TN));
+    size_t blocks = slots_of_parts(job) / strip_of_64::TM * vv_blocks(meet, strip_of_64::TN);
     bool wide = meet > strip_of_16::TN && blocks >= on->processors;
     return wide ? VV_STRIPS_OF_64 : VV_STRIPS_OF_16;
 }
@@ -440,6 +439,19 @@ static start *kernel_of(const vv_product_job &job, plan &to, const vv_launch *on
     }
 }
 
+/* Blocks one behind the other that share the rows of activations: of few experts, such as the
+ * groups of an output projection, each of whose rows is many, as many as give every processor some.
+ */
+static unsigned row_blocks(const vv_product_job &job, const plan &to, const vv_launch *on) {
+    if (!job.active) {
+        return (unsigned)vv_blocks(job.rows, to.grid.rows);
+    }
+    constexpr size_t enough = 16; /* of a processor */
+    size_t blocks = (size_t)to.blocks * job.slices_most, most = vv_blocks(job.rows_most, to.rows);
+    size_t wanted = vv_blocks(enough * on->processors, blocks);
+    return by_tiles(to.how) ? (unsigned)(wanted < most ? wanted : most) : 1;
+}
+
 /* One launch. */
 static int run(const vv_product_job &job, vv_product_way how, bool decoded, const vv_launch *on) {
     plan to = {};
@@ -463,7 +475,7 @@ static int run(const vv_product_job &job, vv_product_way how, bool decoded, cons
     to.threads = tiles ? 0 : decoded ? THREADS : threads_of(job, on, to);
     to.grid.rows = rows_of_block(job, to, on);
     dim3 all(to.blocks * to.grid.together, job.active ? job.slices_most : 1,
-             job.active ? 1 : vv_blocks(job.rows, to.grid.rows));
+             row_blocks(job, to, on));
     size_t shared =
         to.grid.buffers * to.grid.held + to.grid.near + (to.grid.turns > 1 ? 2 : 1) * to.sums;
     return s(job, to.grid, all, to.threads, shared, on->stream);

@@ -13,7 +13,7 @@ constexpr unsigned THREADS = 256; /* of a block, where its kernel says nothing e
 
 /*
  * A grid's first blocks are of part 0, the next ones of part 1, …; its second dimension is the
- * active experts, its third tiles of rows where there are no experts. Blocks that hold weights take
+ * active experts, its third tiles of rows: of experts only where they are few. Blocks that hold weights take
  * a row span by span, or `together` neighbouring ones a span each.
  */
 struct grid_of_job {
@@ -325,8 +325,8 @@ static __device__ __forceinline__ range rows_of(const vv_product_job &job, const
     return {first, first + (left < grid.rows ? left : grid.rows)};
 }
 
-/* What kernels do that hold no weights: a block's rows, R at a time. `multiply(at, rows)` makes
- * their products whole. */
+/* What kernels do that hold no weights: a block's rows, R at a time, and of an expert's those that
+ * fall to it. `multiply(at, rows)` makes their products whole. */
 template <unsigned R, typename MULTIPLY>
 static __device__ __forceinline__ void run_block(const vv_product_job &job, const grid_of_job &grid,
                                                  MULTIPLY multiply) {
@@ -339,7 +339,8 @@ static __device__ __forceinline__ void run_block(const vv_product_job &job, cons
         return;
     }
     range all = rows_of(job, at, grid);
-    for (unsigned first = all.first; first < all.end; first += R) {
+    unsigned mine = job.active ? blockIdx.z : 0, blocks = job.active ? gridDim.z : 1;
+    for (unsigned first = all.first + mine * R; first < all.end; first += blocks * R) {
         multiply(at, take_rows<R>(job, first, all.end, R, list));
         if (!job.active) {
             return;
