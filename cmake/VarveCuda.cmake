@@ -95,6 +95,11 @@ if(VARVE_CUDA)
     set(CMAKE_CUDA_ARCHITECTURES 80-real 86-real 89-real 90-real 100-real 120)
   endif()
   enable_language(CUDA)
+  if(CMAKE_CUDA_ARCHITECTURES STREQUAL native AND CMAKE_CUDA_ARCHITECTURES_NATIVE)
+    set(CMAKE_CUDA_ARCHITECTURES ${CMAKE_CUDA_ARCHITECTURES_NATIVE})
+  endif()
+  # The matrix instructions of four warps together are of 9.0 alone (device/cuda/warpgroup.cuh).
+  list(TRANSFORM CMAKE_CUDA_ARCHITECTURES REPLACE "^90-real$" "90a-real")
 endif()
 
 # varve_cuda: the module, beside the command. The contract's flags (docs/arithmetic.md, section 9).

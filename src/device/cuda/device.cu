@@ -5,6 +5,7 @@
 #include "device/cuda/grid.cuh"
 #include "device/cuda/runtime.cuh"
 #include "device/cuda/shared_pool.cuh"
+#include "device/cuda/warpgroup.cuh"
 VV_C_BEGIN
 #include "quant/split.h"
 VV_C_END
@@ -308,6 +309,18 @@ int set_up(cuda_device *d, vv_error *error) {
     return VV_OK;
 }
 
+#ifdef __CUDACC__
+__device__ int warpgroups_here = VV_WARPGROUPS; /* of the code that the device chose */
+bool has_warpgroups() {
+    int here = 0;
+    return cudaMemcpyFromSymbol(&here, warpgroups_here, sizeof here) == cudaSuccess && here;
+}
+#else
+bool has_warpgroups() {
+    return true;
+}
+#endif
+
 int look(cuda_device *d, vv_error *error) {
     int count = 0;
     cudaError_t e = cudaGetDeviceCount(&count);
@@ -329,6 +342,7 @@ int look(cuda_device *d, vv_error *error) {
     d->base.name = d->name;
     d->base.processors = (unsigned)p.multiProcessorCount;
     vv_launches_early = p.major >= 9;
+    vv_has_warpgroups = has_warpgroups();
     size_t free_bytes = 0, total = 0;
     TRY(cudaMemGetInfo(&free_bytes, &total), "tell how much memory it has left");
     d->base.memory = free_bytes;

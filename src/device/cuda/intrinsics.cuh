@@ -17,10 +17,11 @@
 
 #define VV_DEVICE __device__ __forceinline__
 
-/* The block's dynamic shared memory, 128-byte aligned; every call gives its beginning. */
+/* The block's dynamic shared memory; every call gives its beginning, aligned to what anything in it
+ * needs. */
 template <class T> VV_DEVICE T *vv_dynamic_shared() {
 #ifdef __CUDACC__
-    extern __shared__ __align__(128) unsigned char vv_dynamic_shared_bytes[];
+    extern __shared__ __align__(1024) unsigned char vv_dynamic_shared_bytes[];
     return reinterpret_cast<T *>(vv_dynamic_shared_bytes);
 #else
     return static_cast<T *>(vv_emulated::dynamic_shared());

@@ -302,8 +302,26 @@ static bool fits(const vv_product_job &job, vv_product_way way) {
     return all;
 }
 
+/* Whether blocks that have a processor each are long enough and fill most of their last turn. */
+static bool by_groups(const vv_product_job &job, const vv_launch *on) {
+    constexpr unsigned segments_least = 16;
+    bool stored = vv_has_warpgroups && !job.active && segments_of(job) >= segments_least;
+    size_t blocks = 0;
+    for (unsigned i = 0; i < job.parts; i++) {
+        const vv_product_part &p = job.part[i];
+        stored = stored && p.end == VV_END_STORE && p.matrices == 1;
+        blocks += vv_blocks(p.outputs, group_of_128::TM);
+    }
+    blocks *= vv_blocks(job.rows, group_of_128::TN);
+    size_t turns = vv_blocks(blocks, on->processors);
+    return stored && 10 * blocks >= 9 * turns * on->processors;
+}
+
 /* Wide strips where they leave no processor idle. */
 static vv_product_way strips_of(const vv_product_job &job, size_t meet, const vv_launch *on) {
+    if (by_groups(job, on)) {
+        return VV_GROUPS_OF_128;
+    }
     size_t blocks = slots_of_parts(job) / strip_of_64::TM * vv_blocks(meet, strip_of_64::TN);
     bool wide = meet > strip_of_16::TN && blocks >= on->processors;
     return wide ? VV_STRIPS_OF_64 : VV_STRIPS_OF_16;
@@ -492,7 +510,8 @@ bool vv_cuda_way_fits(enum vv_product_way way, int type, size_t width, size_t ro
     p.row_bytes = row_bytes;
     p.matrices = matrices;
     if (by_tiles(way)) {
-        return (way >= VV_STRIPS_OF_16) == (kernels_of(type)->strips != nullptr);
+        return (way >= VV_STRIPS_OF_16) == (kernels_of(type)->strips != nullptr) &&
+               (way < VV_GROUPS_OF_128 || vv_has_warpgroups);
     }
     unsigned rows = way == VV_BY_EIGHT ? EIGHT : way == VV_BY_FOUR ? FOUR : 1;
     return tile_bytes(p, width, 2, 2, rows) <= SHARED_MOST;

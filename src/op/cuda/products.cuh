@@ -5,6 +5,7 @@
 #include "op/cuda/products_float.cuh"
 #include "op/cuda/products_held.cuh"
 #include "op/cuda/products_strip.cuh"
+#include "op/cuda/products_strip_pipeline.cuh"
 #include "op/cuda/products_tile.cuh"
 
 namespace vv_products {
@@ -16,6 +17,8 @@ using tile_of_128 = tile_shape<128, 128, 4, 4>;
 using strip_of_16 = strip_shape<4, 1, 2, 1, 4, 4>;
 using strip_of_64 = strip_shape<8, 1, 8, 1, 1, 2>;
 using strip_of_128 = strip_shape<8, 1, 8, 2, 1, 1>;
+/* … that four warps multiply together, where others copy: twice 64 by 128. */
+using group_of_128 = strip_shape<8, 1, 16, 1, 1, 1, true>;
 
 /* Starts a kernel. */
 typedef int start(const vv_product_job &job, const grid_of_job &grid, dim3 blocks, unsigned threads,
@@ -68,6 +71,23 @@ __global__ void __launch_bounds__(SHAPE::THREADS, SHAPE::BLOCKS)
     });
 }
 
+/* For what is stored as it is, of devices that have warpgroups. */
+template <int TYPE, class SHAPE>
+__global__ void __launch_bounds__(SHAPE::THREADS, SHAPE::BLOCKS)
+    group(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
+    auto &memory = *vv_dynamic_shared<strip_memory<TYPE, SHAPE>>();
+#if VV_PIPELINES
+    run_pipeline<TYPE, SHAPE>(job, grid, memory);
+#elif VV_WARPGROUPS
+    constexpr unsigned TN = SHAPE::TN;
+    run_block<TN>(job, grid, [&](const place &at, const rows_in_hand<TN> &rows) {
+        strip_block<TYPE, SHAPE>(job, at, rows, memory);
+    });
+#else
+    (void)memory;
+#endif
+}
+
 struct strip_kernel {
     start *begin;
     size_t bytes;                /* of shared memory */
@@ -103,8 +123,14 @@ int start_decoded(const vv_product_job &job, const grid_of_job &grid, dim3 block
 template <int TYPE, class SHAPE>
 int start_strip(const vv_product_job &job, const grid_of_job &grid, dim3 blocks, unsigned, size_t,
                 void *stream) {
-    return vv_start_early((strip<TYPE, SHAPE>), blocks, SHAPE::THREADS,
-                          sizeof(strip_memory<TYPE, SHAPE>), stream, job, grid);
+    constexpr size_t bytes = sizeof(strip_memory<TYPE, SHAPE>);
+    if constexpr (SHAPE::GROUPS) {
+        return vv_start_early((group<TYPE, SHAPE>), blocks, SHAPE::THREADS, bytes, stream, job,
+                              grid);
+    } else {
+        return vv_start_early((strip<TYPE, SHAPE>), blocks, SHAPE::THREADS, bytes, stream, job,
+                              grid);
+    }
 }
 
 template <int TYPE, class SHAPE>
@@ -113,7 +139,8 @@ constexpr strip_kernel strip_of = {start_strip<TYPE, SHAPE>, sizeof(strip_memory
 
 template <int TYPE>
 constexpr strip_kernel strips_of_type[] = {strip_of<TYPE, strip_of_16>, strip_of<TYPE, strip_of_64>,
-                                           strip_of<TYPE, strip_of_128>};
+                                           strip_of<TYPE, strip_of_128>,
+                                           strip_of<TYPE, group_of_128>};
 
 /* Many rows go by strips where the format has them, else by tiles. */
 template <int TYPE> constexpr kernels kernels_of_type() {

@@ -115,6 +115,7 @@ const vv_variant variants[] = {
     VV_GEMV("gemv/cuda_strip_16", VV_STRIPS_OF_16),
     VV_GEMV("gemv/cuda_strip_64", VV_STRIPS_OF_64),
     VV_GEMV("gemv/cuda_strip_128", VV_STRIPS_OF_128),
+    VV_GEMV("gemv/cuda_group_128", VV_GROUPS_OF_128),
     {"gemv/cuda", VV_CUDA_ANY, true, nullptr, &vv_layout_split, nullptr, launch<VV_BY_RULE>,
      nullptr, launch_all},
     {},
