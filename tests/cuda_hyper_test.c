@@ -249,8 +249,8 @@ static const struct shape shapes[] = {
     {3, 128, 32, VV_TYPE_Q8_0, VV_TYPE_Q8_0, VV_TYPE_Q8_0, true, true, 1, true},
     {4, 256, 64, VV_TYPE_Q8_0, VV_TYPE_Q8_0, VV_TYPE_F32, false, true, 2, true},
     {2, 384, 96, VV_TYPE_Q8_0, VV_TYPE_Q8_0, VV_TYPE_F16, true, false, 3, true},
-    {3, 128, 32, VV_TYPE_Q8_0, VV_TYPE_Q8_0, VV_TYPE_Q8_0, false, true, 4, true},
-    {4, 256, 64, VV_TYPE_Q8_0, VV_TYPE_Q8_0, VV_TYPE_F32, false, true, 5, false},
+    {3, 128, 32, VV_TYPE_Q8_0, VV_TYPE_Q8_0, VV_TYPE_Q8_0, false, true, 3, true},
+    {4, 256, 64, VV_TYPE_Q8_0, VV_TYPE_Q8_0, VV_TYPE_F32, false, true, 4, false},
     {4, 256, 64, VV_TYPE_Q8_0, VV_TYPE_F32, VV_TYPE_F32, false, true, 1, false},
     {4, 96, 32, VV_TYPE_Q8_0, VV_TYPE_Q8_0, VV_TYPE_F32, false, true, 1, false},
 };
