@@ -4,9 +4,12 @@
  * loads nothing. A form is its matrix instructions and the contract's combination of what they
  * give. And beside them products of BF16 by cuBLAS, if that is on this machine.
  */
+#include "device/cuda/roofs_group.cuh"
 #include "device/cuda/runtime.cuh"
 
 #include <dlfcn.h>
+
+using namespace vv_roofs;
 
 namespace {
 
@@ -16,18 +19,6 @@ enum { RUNS = 1, SEGMENTS = 2, BLOCKS_EACH = 1 };
 enum { RUNS = 5, SEGMENTS = 2048, BLOCKS_EACH = 8 };
 #endif
 enum { THREADS = 256, DOWN = 2, ACROSS = 4, UNITS = DOWN * ACROSS };
-
-/*
- * BLOCKS       a product for each 32 values, made a float by a subtraction; its scales; fma
- * BLOCK_FLOATS the same by halves, whose sums are floats: exact below 2^24
- * STEPS        products of 16 values, each with scales and an fma
- * STEP_FLOATS  the same by halves
- * SCALED       a product for each 32 values, times a sub-scale, added as integers
- * FLOATS       sub-scale times code as halves: a sum for each 64 values
- * SPLIT        sub-scale times code as two signed bytes: two products, in one integer
- * FOLDED       sub-scale times code as one
- */
-enum form { BLOCKS, BLOCK_FLOATS, STEPS, STEP_FLOATS, SCALED, FLOATS, SPLIT, FOLDED };
 
 /* What a warp holds of its weight rows and its rows of activations. */
 struct operands {
@@ -163,14 +154,6 @@ VV_DEVICE void end_segment(const operands &o, int m, int n, running &r) {
     }
 }
 
-/* Random ones, of which the compiler doesn't know that no two are equal. */
-VV_DEVICE unsigned word(const unsigned *from, int i) {
-    return (from[i] + (unsigned)i) * 0x9e3779b9u ^ (threadIdx.x + 1) * 0x85ebca6bu;
-}
-VV_DEVICE float small(unsigned bits) {
-    return vv_from_bits((bits & 0x007fffffu) | 0x3a000000u);
-}
-
 template <form FORM, bool OFFSET>
 __global__ void __launch_bounds__(THREADS, 2)
     multiply(int segments, const unsigned *from /* [40] */, float *sink) {
@@ -225,11 +208,12 @@ __global__ void __launch_bounds__(THREADS, 2)
 
 typedef void kernel(int segments, const unsigned *from, float *sink);
 
-const struct {
+struct {
     vv_roof roof;
     const char *form;
     kernel *multiply;
-} forms[] = {
+    bool groups; /* of four warps */
+} const forms[] = {
     {VV_ROOF_BLOCK, "s8, then floats", multiply<BLOCKS, false>},
     {VV_ROOF_BLOCK, "f16", multiply<BLOCK_FLOATS, false>},
     {VV_ROOF_BLOCK_OFFSET, "s8, then floats", multiply<BLOCKS, true>},
@@ -244,7 +228,23 @@ const struct {
     {VV_ROOF_SUPER_OFFSET, "two s8 with the sub-scale", multiply<SPLIT, true>},
     {VV_ROOF_SUPER_16, "two s8 with the sub-scale", multiply<SPLIT, false>},
     {VV_ROOF_FOLDED, "s8 with the sub-scale", multiply<FOLDED, false>},
+    {VV_ROOF_BLOCK, "s8 by four warps, then floats", multiply_group<BLOCKS, false>, true},
+    {VV_ROOF_BLOCK_OFFSET, "s8 by four warps, then floats", multiply_group<BLOCKS, true>, true},
+    {VV_ROOF_SUPER, "s8 by four warps, then times the sub-scale", multiply_group<SCALED, false>,
+     true},
+    {VV_ROOF_SUPER, "two s8 with the sub-scale, by four warps", multiply_group<SPLIT, false>, true},
+    {VV_ROOF_SUPER_OFFSET, "s8 by four warps, then times the sub-scale",
+     multiply_group<SCALED, true>, true},
+    {VV_ROOF_SUPER_OFFSET, "two s8 with the sub-scale, by four warps", multiply_group<SPLIT, true>,
+     true},
+    {VV_ROOF_SUPER_16, "two s8 with the sub-scale, by four warps", multiply_group<SPLIT, false>,
+     true},
+    {VV_ROOF_FOLDED, "s8 with the sub-scale, by four warps", multiply_group<FOLDED, false>, true},
 };
+
+/* Products of a block. */
+constexpr double UNIT = 16 * 8 * 32, ALONE = (double)(THREADS / 32 * UNITS) * 4 * UNIT;
+constexpr double GROUP = (double)GROUP_ROWS * COLUMNS * 128;
 
 /* The least seconds of some runs of what `start` queues. */
 template <typename START>
@@ -277,16 +277,18 @@ int vv_cuda_roofs(vv_device *device, vv_device_roof *roofs, vv_error *error) {
     constexpr size_t bytes = 64 * sizeof(unsigned);
     auto memory = static_cast<unsigned *>(device->calls->allocate(device, bytes));
     int code = memory ? VV_OK : vv_fail_memory(error, bytes, "a measurement");
-    double products =
-        (double)blocks * (double)(THREADS / 32 * SEGMENTS * 4 * UNITS) * (16 * 8 * 32);
     for (auto &f : forms) {
-        double seconds;
+        double seconds, products = (double)blocks * SEGMENTS * (f.groups ? GROUP : ALONE);
+        if (f.groups && !vv_has_warpgroups) {
+            continue;
+        }
         if (code == VV_OK) {
             code = best(
                 device, RUNS,
                 [&](void *stream) {
-                    return vv_start(f.multiply, blocks, THREADS, 0, stream, (int)SEGMENTS,
-                                    static_cast<const unsigned *>(memory),
+                    return vv_start(f.multiply, blocks,
+                                    f.groups ? (unsigned)GROUP_THREADS : (unsigned)THREADS, 0,
+                                    stream, (int)SEGMENTS, static_cast<const unsigned *>(memory),
                                     reinterpret_cast<float *>(memory)) == cudaSuccess
                                ? VV_OK
                                : vv_fail(error, VV_ERROR_DEVICE, "the GPU refuses to be measured");
