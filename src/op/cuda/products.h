@@ -14,8 +14,8 @@
  * How a job is done; all ways give the same bits. One row of activations after another; up to
  * four, or eight, at once; tiles of 64 or 128 weight rows and as many rows of activations by matrix
  * units, decoded by their block; strips, decoded by each warp for itself, by 16, 64 or 128 rows of
- * activations: tiles of 64, where a format has none; strips by 128 that four warps multiply together,
- * where the device can and products are stored as they are. Float weights have one tile.
+ * activations: tiles of 64, where a format has none; strips by 128 that four warps multiply
+ * together, where the device can and products are stored as they are. Float weights have one tile.
  */
 enum vv_product_way {
     VV_BY_RULE,
