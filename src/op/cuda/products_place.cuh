@@ -13,8 +13,8 @@ constexpr unsigned THREADS = 256; /* of a block, where its kernel says nothing e
 
 /*
  * A grid's first blocks are of part 0, the next ones of part 1, …; its second dimension is the
- * active experts, its third tiles of rows: of experts only where they are few. Blocks that hold weights take
- * a row span by span, or `together` neighbouring ones a span each.
+ * active experts, its third tiles of rows: of experts only where they are few. Blocks that hold
+ * weights take a row span by span, or `together` neighbouring ones a span each.
  */
 struct grid_of_job {
     struct {
