@@ -72,6 +72,7 @@ VV_DEVICE void whole_segment(const group_memory &s, const group_rows &rows, int 
         }
         VV_UNROLL
         for (unsigned j = 1; j < 4; j++) {
+            vv_warpgroup_begin(); /* rows.a may be moved to where the unit takes it */
             vv_warpgroup_multiply<true>(i, rows.a[(j + (unsigned)plane) % 4], s.x, j);
         }
         vv_warpgroup_wait(i);
