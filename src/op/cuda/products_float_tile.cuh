@@ -72,29 +72,43 @@ static VV_DEVICE void copy_floats(unsigned width, unsigned segment, unsigned fir
     }
 }
 
-/* The same of weights of fewer bits, which become floats. */
-static VV_DEVICE void widen_floats(int type, unsigned width, unsigned segment,
-                                   float_memory &memory) {
+/*
+ * Weights of 16 bits become floats: a thread asks for its share of a segment, two values a word,
+ * long before it stores them. Rows end in zeros up to a multiple of 16 bytes.
+ */
+constexpr unsigned FLOAT_WORDS = FLOAT_SLOTS * VV_SEGMENT / 2 / THREADS;
+static VV_DEVICE void ask_halves(unsigned width, unsigned segment, const float_memory &memory,
+                                 uint32_t (&words)[FLOAT_WORDS]) {
+    unsigned warp = threadIdx.x / 32, begin = segment * VV_SEGMENT / 2 + threadIdx.x % 32;
+    VV_UNROLL
+    for (unsigned i = 0; i < FLOAT_WORDS; i++) {
+        auto row = reinterpret_cast<const uint32_t *>(memory.row[warp + i / 2 * (THREADS / 32)]);
+        unsigned word = begin + i % 2 * 32;
+        words[i] = 2 * word < width ? row[word] : 0;
+    }
+}
+static VV_DEVICE void store_halves(int type, unsigned segment, float_memory &memory,
+                                   const uint32_t (&words)[FLOAT_WORDS]) {
     unsigned warp = threadIdx.x / 32;
-    VV_UNROLL_BY(1)
-    for (unsigned r = warp; r < FLOAT_SLOTS; r += THREADS / 32) {
+    VV_UNROLL
+    for (unsigned i = 0; i < FLOAT_WORDS; i++) {
+        unsigned at = 2 * (threadIdx.x % 32 + i % 2 * 32);
+        float *to = memory.stage[segment % 2][warp + i / 2 * (THREADS / 32)];
         VV_UNROLL
-        for (unsigned i = 0; i < VV_SEGMENT; i += 32) {
-            unsigned at = i + threadIdx.x % 32, k = segment * VV_SEGMENT + at;
-            memory.stage[segment % 2][r][float_place(at % VV_LANES, at / VV_LANES, warp, 0)] =
-                k < width ? float_at(type, memory.row[r], k) : 0.0f;
+        for (unsigned k = 0; k < 2; k++) {
+            unsigned l = (at + k) % VV_LANES, j = at / VV_LANES;
+            auto bits = (unsigned short)(words[i] >> 16 * k);
+            to[float_place(l, j, warp, 0)] =
+                type == VV_TYPE_F16 ? __half2float(__ushort_as_half(bits)) : vv_from_bf16(bits);
         }
     }
 }
 
+/* Begins to bring what is copied as it is. */
 static VV_DEVICE void stage_floats(const vv_product_job &job, const place &at, unsigned segment,
                                    float_memory &memory) {
     unsigned width = (unsigned)job.x.width;
-    bool copied = at.part->type == VV_TYPE_F32;
-    if (!copied) {
-        widen_floats(at.part->type, width, segment, memory);
-    }
-    unsigned first = copied ? 0 : FLOAT_SLOTS;
+    unsigned first = at.part->type == VV_TYPE_F32 ? 0 : FLOAT_SLOTS;
     if ((segment + 1) * VV_SEGMENT <= width) {
         copy_floats<true>(width, segment, first, FLOAT_PLACES, memory);
     } else {
@@ -218,15 +232,29 @@ static VV_DEVICE void float_tile(const vv_product_job &job, const place &at,
     }
     __syncthreads();
     float_thread mine = float_thread_of(threadIdx.x);
+    unsigned width = (unsigned)job.x.width;
+    int type = at.part->type;
+    uint32_t words[FLOAT_WORDS] = {};
     stage_floats(job, at, 0, memory);
+    if (type != VV_TYPE_F32) {
+        ask_halves(width, 0, memory, words);
+        store_halves(type, 0, memory, words);
+    }
     VV_UNROLL_BY(1)
     for (unsigned segment = 0; segment < at.segments; segment++) {
+        bool more = segment + 1 < at.segments, halves = more && type != VV_TYPE_F32;
         vv_copy_wait<0>();
         __syncthreads(); /* this one is here, and the one before it is done with */
-        if (segment + 1 < at.segments) {
+        if (more) {
             stage_floats(job, at, segment + 1, memory);
         }
+        if (halves) {
+            ask_halves(width, segment + 1, memory, words);
+        }
         float_segment(memory, segment, mine);
+        if (halves) {
+            store_halves(type, segment + 1, memory, words);
+        }
     }
     __syncthreads();
     finish<FLOAT_TILE>(job, at, rows,
