@@ -4,7 +4,7 @@
 
 namespace {
 
-enum { THREADS = 1024, COLUMNS = 128 };
+enum { THREADS = 1024, COLUMNS = 128, FEW_STREAMS = 4 };
 
 __global__ void __launch_bounds__(THREADS) factors(struct vv_sinkhorn a, vv_trouble trouble) {
     vv_follow();
@@ -33,18 +33,21 @@ int launch_read(const void *args, const vv_launch *on) {
     return vv_start_early(read, grid, COLUMNS, 0, on->stream, *a);
 }
 
+/* Of no more than MOST streams. */
+template <unsigned MOST>
 __global__ void __launch_bounds__(COLUMNS) write(struct vv_stream_write a) {
     vv_follow();
     unsigned i = blockIdx.y * COLUMNS + threadIdx.x;
     if (i < a.width) {
-        write_column<VV_STREAMS_MAX>(a, blockIdx.x, i);
+        write_column<MOST>(a, blockIdx.x, i);
     }
 }
 
 int launch_write(const void *args, const vv_launch *on) {
     auto a = static_cast<const struct vv_stream_write *>(args);
     dim3 grid((unsigned)vv_rows(a->rows), vv_blocks(a->width, COLUMNS));
-    return vv_start_early(write, grid, COLUMNS, 0, on->stream, *a);
+    return vv_start_early(a->streams <= FEW_STREAMS ? write<FEW_STREAMS> : write<VV_STREAMS_MAX>,
+                          grid, COLUMNS, 0, on->stream, *a);
 }
 
 const vv_variant factors_variants[] = {
