@@ -69,16 +69,6 @@ VV_DEVICE uint64_t vv_describe_columns(const uint8_t *columns) {
            pieces_of_128 << 62;
 }
 template <bool ADD>
-VV_DEVICE void vv_warpgroup_product(int (&d)[32], const unsigned (&a)[4], uint64_t b) {
-    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %37, 0;\n\t"
-                 "wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8 {"
-                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
-                 "{%32, %33, %34, %35}, %36, p;\n\t}"
-                 : VV_EIGHT(0), VV_EIGHT(8), VV_EIGHT(16), VV_EIGHT(24)
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(ADD));
-}
-template <bool ADD>
 VV_DEVICE void vv_warpgroup_product(int (&d)[64], const unsigned (&a)[4], uint64_t b) {
     asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %69, 0;\n\t"
                  "wgmma.mma_async.sync.aligned.m64n128k32.s32.s8.s8 {"
@@ -95,7 +85,7 @@ VV_DEVICE void vv_warpgroup_product(int (&d)[64], const unsigned (&a)[4], uint64
 #endif
 
 /*
- * d (+)= a·b of depth 32, the columns' bytes 32 j and on; 2 · COUNT / 4 columns of 8. A warp's a
+ * d (+)= a·b of depth 32, the columns' bytes 32 j and on; COUNT / 4 tiles of 8 columns. A warp's a
  * and d are its sixteen rows', as vv_mma_m16n8k32_s8 has them, tile after tile.
  */
 template <bool ADD, unsigned COUNT>
