@@ -278,7 +278,7 @@ int vv_cuda_roofs(vv_device *device, vv_device_roof *roofs, vv_error *error) {
     auto memory = static_cast<unsigned *>(device->calls->allocate(device, bytes));
     int code = memory ? VV_OK : vv_fail_memory(error, bytes, "a measurement");
     for (auto &f : forms) {
-        double seconds, products = (double)blocks * SEGMENTS * (f.groups ? GROUP : ALONE);
+        double seconds, products = (double)blocks * (double)SEGMENTS * (f.groups ? GROUP : ALONE);
         if (f.groups && !vv_has_warpgroups) {
             continue;
         }

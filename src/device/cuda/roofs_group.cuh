@@ -9,7 +9,7 @@
 
 namespace vv_roofs {
 
-enum { GROUP_THREADS = 128, GROUP_ROWS = 64, COLUMNS = 128, TILES = COLUMNS / 8 };
+constexpr int GROUP_THREADS = 128, GROUP_ROWS = 64, COLUMNS = 128, TILES = COLUMNS / 8;
 
 struct group_memory {
     alignas(1024) uint8_t x[COLUMNS * 128];
@@ -98,7 +98,7 @@ VV_DEVICE void group_segment(const group_memory &s, const group_rows &rows,
         float2 scales = beside(s.scale[0], tile);
         if (FORM != BLOCKS && OFFSET) {
             const unsigned a[2] = {rows.a[0][0], rows.a[0][1]};
-            const unsigned b[1] = {vv_bits(s.sum[0][8 * tile + threadIdx.x % 32 / 4])};
+            const unsigned b[1] = {vv_bits(s.sum[0][8 * (unsigned)tile + threadIdx.x % 32 / 4])};
             vv_mma_m16n8k8_f16(under, a, b);
         }
         VV_UNROLL

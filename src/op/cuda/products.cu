@@ -181,7 +181,7 @@ static void cut_rows(const vv_product_job &job, const vv_launch *on, plan &to) {
 static unsigned slots_shift(const vv_product_job &job, const vv_product_part &p, unsigned pitch,
                             const plan &to, const vv_launch *on) {
     bool floats = vv_is_float_type(p.type);
-    const size_t held_most = (floats ? 36 : 24) << 10; /* floats: as a tile of wide rows */
+    const size_t held_most = (size_t)(floats ? 36 : 24) << 10; /* floats: as a tile of wide rows */
     bool large = by_threads(to.how) && (size_t)pitch * TILE > LARGE;
     unsigned shift = floats ? 0 : large ? 3 : 4, blocks_least = floats ? 1 : 2;
     size_t batches = job.active ? 1 : vv_blocks(job.rows, to.rows);
