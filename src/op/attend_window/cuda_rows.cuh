@@ -281,11 +281,7 @@ __device__ void add_values(row_memory *m, unsigned from, unsigned end, row_outpu
                 *reinterpret_cast<const float4 *>(column + c * COLUMNS_APART * KEY_PITCH + j);
             VV_UNROLL
             for (unsigned h = 0; h < HEADS_EACH; h++) {
-                float sum = o_c.of[h][c];
-                sum = fmaf(by[h].x, v.x, sum);
-                sum = fmaf(by[h].y, v.y, sum);
-                sum = fmaf(by[h].z, v.z, sum);
-                o_c.of[h][c] = fmaf(by[h].w, v.w, sum);
+                o_c.of[h][c] = add_values(by[h], v, o_c.of[h][c]);
             }
         }
     }

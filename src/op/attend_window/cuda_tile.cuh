@@ -240,6 +240,14 @@ struct outputs {
     float of[TILE_HEADS][TILE_COLUMNS];
 };
 
+/* Four keys' values by their p, in order. */
+__device__ float add_values(const float4 &p, const float4 &v, float sum) {
+    sum = fmaf(p.x, v.x, sum);
+    sum = fmaf(p.y, v.y, sum);
+    sum = fmaf(p.z, v.z, sum);
+    return fmaf(p.w, v.w, sum);
+}
+
 __device__ void tile_values(const tile &m, unsigned low, unsigned high, outputs &o) {
     const float *column = m.key + threadIdx.x * PITCH;
     o = {};
@@ -256,11 +264,7 @@ __device__ void tile_values(const tile &m, unsigned low, unsigned high, outputs 
                 float4 v = *reinterpret_cast<const float4 *>(column + c * TILE_THREADS * PITCH + j);
                 VV_UNROLL
                 for (unsigned h = 0; h < TILE_HEADS; h++) {
-                    float sum = o.of[h][c];
-                    sum = fmaf(by[h].x, v.x, sum);
-                    sum = fmaf(by[h].y, v.y, sum);
-                    sum = fmaf(by[h].z, v.z, sum);
-                    o.of[h][c] = fmaf(by[h].w, v.w, sum);
+                    o.of[h][c] = add_values(by[h], v, o.of[h][c]);
                 }
             }
         }
