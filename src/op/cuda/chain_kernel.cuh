@@ -19,7 +19,7 @@ VV_C_END
 
 namespace {
 
-enum { THREADS_MOST = 1024, FEW_STREAMS = 4 };
+enum { THREADS_MOST = 1024 };
 
 /* A step as the kernel takes it: its args with the window where the device has it. */
 struct chained {

@@ -4,7 +4,7 @@
 
 namespace {
 
-enum { THREADS = 1024, COLUMNS = 128, FEW_STREAMS = 4 };
+enum { THREADS = 1024, COLUMNS = 128 };
 
 __global__ void __launch_bounds__(THREADS) factors(struct vv_sinkhorn a, vv_trouble trouble) {
     vv_follow();

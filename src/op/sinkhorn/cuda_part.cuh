@@ -11,7 +11,10 @@ VV_C_END
 
 namespace {
 
-enum { MATRIX_MOST = VV_STREAMS_MAX * VV_STREAMS_MAX };
+enum {
+    MATRIX_MOST = VV_STREAMS_MAX * VV_STREAMS_MAX,
+    FEW_STREAMS = 4, /* as released models have */
+};
 
 struct sinkhorn_memory {
     float matrix[2][MATRIX_MOST];
