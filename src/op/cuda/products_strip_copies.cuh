@@ -231,30 +231,12 @@ template <int TYPE, class SHAPE> struct strip_copies {
               typename TO>
     static VV_DEVICE void copy(ROW const *from, unsigned count, unsigned first, unsigned end,
                                TO to) {
-        constexpr unsigned lanes = lanes_of<all>, step = SHAPE::COPIERS / lanes;
-        constexpr unsigned turns = (ROWS + step - 1) / step;
-        constexpr bool PART = SHARED || ROWS % step;
-        unsigned r = SHAPE::copier() / lanes, piece = SHAPE::copier() % lanes * bytes;
-        const uint8_t *row[turns]; /* all before any copy: a copy waits for what was loaded */
-        VV_UNROLL
-        for (unsigned i = 0; i < turns; i++) {
-            unsigned mine = r + i * step;
-            row[i] = reinterpret_cast<const uint8_t *>(from[!PART || mine < count ? mine : 0]);
-        }
-        VV_UNROLL
-        for (unsigned i = 0; i < turns; i++) {
-            if (PART && r + i * step >= count) {
-                break;
-            }
-            VV_UNROLL
-            for (unsigned k = 0; k < all / lanes; k++) {
-                unsigned at = piece + k * lanes * bytes;
-                unsigned left = EVEN ? bytes : first + at < end ? end - first - at : 0;
-                unsigned real = left < bytes ? left : bytes;
-                vv_copy_async<bytes, SHARED>(to(r + i * step, at), row[i] + (real ? first + at : 0),
-                                             (int)real);
-            }
-        }
+        auto real = [&](unsigned at) {
+            unsigned left = EVEN ? bytes : first + at < end ? end - first - at : 0;
+            return (int)(left < bytes ? left : bytes);
+        };
+        copy_pieces<bytes, all, ROWS, SHAPE::COPIERS, SHARED, SHARED>(from, count, first,
+                                                                      SHAPE::copier(), real, to);
     }
     template <bool EVEN>
     VV_DEVICE void weights(const uint8_t *const *row, unsigned n, stage_type &to) const {

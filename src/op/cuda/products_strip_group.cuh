@@ -36,14 +36,19 @@ template <int TYPE, class SHAPE> struct group_segment {
         vv_warpgroup_multiply<ADD>(d, rows, s.x[part], j);
     }
 
+    /* Those alone, of the first plane. */
+    VV_DEVICE void multiply_alone(unsigned j, int (&d)[4 * NT]) const {
+        vv_warpgroup_begin();
+        multiply<false>(0, j, d);
+        vv_warpgroup_wait(d);
+    }
+
     template <bool FULL> VV_DEVICE void blocks(float (&total)[NT][4]) const {
         float sum[NT][4];
         VV_UNROLL
         for (unsigned j = 0; j < 4; j++) {
             int d[4 * NT];
-            vv_warpgroup_begin();
-            multiply<false>(0, j, d);
-            vv_warpgroup_wait(d);
+            multiply_alone(j, d);
             VV_UNROLL
             for (unsigned i = 0; i < NT; i++) {
                 if (!here<FULL>(i)) {
@@ -83,9 +88,7 @@ template <int TYPE, class SHAPE> struct group_segment {
             VV_UNROLL
             for (unsigned j = 0; j < 4; j++) {
                 int d[4 * NT];
-                vv_warpgroup_begin();
-                multiply<false>(0, j, d);
-                vv_warpgroup_wait(d);
+                multiply_alone(j, d);
                 VV_UNROLL
                 for (unsigned i = 0; i < 4 * NT; i++) {
                     if (!here<FULL>(i / 4)) {

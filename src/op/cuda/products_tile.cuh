@@ -53,19 +53,52 @@ template <int TYPE, class SHAPE> struct tile_memory {
 
 /* ---- copies ---- */
 
-/*
- * What a block copies, from where `memory` says that rows lie. A row's `all` pieces are asked for
- * by neighbouring threads, as many as divide them; a thread goes on with the same piece of other
- * rows and with further pieces of its row.
- */
-/* Where a row ends: in no segment, between the pieces of one, within a piece. */
-enum row_ends { NEVER_IN, BETWEEN, WITHIN };
 template <unsigned all>
 constexpr unsigned lanes_of = all % 8 == 0   ? 8
                               : all % 4 == 0 ? 4
                               : all % 2 == 0 ? 2
                                              : 1;
 
+/*
+ * Copies `all` pieces of `bytes` of each of the rows `from` [ROWS], from byte `first` on, by
+ * `thread` of THREADS: a row's pieces are asked for by neighbouring threads, as many as divide
+ * them; a thread goes on with the same piece of other rows and with further pieces of its row.
+ * FEWER: rows from `count` on aren't there. Of the piece at byte `at` behind the first
+ * there are real(at) bytes, the others become 0; it goes to to(row, at).
+ */
+template <int bytes, unsigned all, unsigned ROWS, unsigned THREADS, bool FEWER, bool SHARED,
+          typename ROW, typename REAL, typename TO>
+static VV_DEVICE void copy_pieces(ROW const *from, unsigned count, unsigned first, unsigned thread,
+                                  REAL real, TO to) {
+    constexpr unsigned lanes = lanes_of<all>, step = THREADS / lanes;
+    constexpr unsigned turns = (ROWS + step - 1) / step;
+    constexpr bool PART = FEWER || ROWS % step;
+    unsigned r = thread / lanes, piece = thread % lanes * bytes;
+    const uint8_t *row[turns]; /* all before any copy: a copy waits for what was loaded */
+    VV_UNROLL
+    for (unsigned i = 0; i < turns; i++) {
+        unsigned mine = r + i * step;
+        row[i] = reinterpret_cast<const uint8_t *>(from[!PART || mine < count ? mine : 0]);
+    }
+    VV_UNROLL
+    for (unsigned i = 0; i < turns; i++) {
+        if (PART && r + i * step >= count) {
+            break;
+        }
+        VV_UNROLL
+        for (unsigned k = 0; k < all / lanes; k++) {
+            unsigned at = piece + k * lanes * bytes;
+            int there = real(at);
+            vv_copy_async<bytes, SHARED>(to(r + i * step, at), row[i] + (there ? first + at : 0),
+                                         there);
+        }
+    }
+}
+
+/* Where a row ends: in no segment, between the pieces of one, within a piece. */
+enum row_ends { NEVER_IN, BETWEEN, WITHIN };
+
+/* What a block copies, from where `memory` says that rows lie. */
 template <int TYPE, class SHAPE> struct tile_copies {
     using f = vv_codes::of<TYPE>;
     using raw = raw_form<TYPE>;
@@ -97,32 +130,15 @@ template <int TYPE, class SHAPE> struct tile_copies {
     template <int bytes, unsigned all, unsigned ROWS, row_ends ENDS, bool SHARED, typename ROW>
     VV_DEVICE void copy(ROW const *from, unsigned count, unsigned first, unsigned end, uint8_t *to,
                         unsigned stride) const {
-        constexpr unsigned lanes = lanes_of<all>, step = SHAPE::THREADS / lanes;
-        constexpr unsigned turns = (ROWS + step - 1) / step;
-        constexpr bool PART = ROWS % step || (SHARED && SHAPE::SKIPS);
-        unsigned r = threadIdx.x / lanes, piece = threadIdx.x % lanes * bytes;
-        const uint8_t *row[turns]; /* all before any copy: a copy waits for what was loaded */
-        VV_UNROLL
-        for (unsigned i = 0; i < turns; i++) {
-            unsigned mine = r + i * step;
-            row[i] = reinterpret_cast<const uint8_t *>(from[!PART || mine < count ? mine : 0]);
-        }
-        VV_UNROLL
-        for (unsigned i = 0; i < turns; i++) {
-            if (PART && r + i * step >= count) {
-                break;
-            }
-            VV_UNROLL
-            for (unsigned k = 0; k < all / lanes; k++) {
-                unsigned at = piece + k * lanes * bytes;
-                unsigned left = first + at < end ? end - first - at : 0;
-                int real = ENDS == NEVER_IN || (ENDS == BETWEEN ? left > 0 : left >= bytes)
-                               ? bytes
-                               : (int)(ENDS == BETWEEN ? 0 : left);
-                vv_copy_async<bytes, SHARED>(to + (r + i * step) * stride + at,
-                                             row[i] + (real ? first + at : 0), real);
-            }
-        }
+        auto real = [&](unsigned at) {
+            unsigned left = first + at < end ? end - first - at : 0;
+            return ENDS == NEVER_IN || (ENDS == BETWEEN ? left > 0 : left >= bytes)
+                       ? bytes
+                       : (int)(ENDS == BETWEEN ? 0 : left);
+        };
+        copy_pieces<bytes, all, ROWS, SHAPE::THREADS, SHARED && SHAPE::SKIPS, SHARED>(
+            from, count, first, threadIdx.x, real,
+            [&](unsigned r, unsigned at) { return to + r * stride + at; });
     }
     VV_DEVICE void codes(unsigned chunk, uint8_t *to, unsigned stride) const {
         constexpr int bytes = raw::CODE_COPY;
