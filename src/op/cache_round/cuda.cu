@@ -1,10 +1,10 @@
-/* round_fp8: a warp a block of values. round_fp4: a block a vector. */
+/* round_fp8: a warp a block of values. round_fp4: a warp a few vectors of a row. */
 #include "op/cache_round/cuda_part.cuh"
 #include "op/cuda/chain.h"
 
 namespace {
 
-enum { WARPS = 4, THREADS = 32 * WARPS };
+enum { WARPS = 4, THREADS = 32 * WARPS, VECTORS = 4 /* of a warp */ };
 
 __global__ void __launch_bounds__(THREADS) round_fp8(struct vv_round_fp8 a, vv_trouble trouble) {
     vv_follow();
@@ -21,20 +21,44 @@ int launch_fp8(const void *args, const vv_launch *on) {
     return vv_start_early(round_fp8, grid, THREADS, 0, on->stream, a, vv_trouble_of(on));
 }
 
+/* Vectors of N blocks. */
+template <unsigned N>
 __global__ void __launch_bounds__(THREADS)
     round_fp4(struct vv_round_fp4 a, float unit, vv_trouble trouble) {
     vv_follow();
-    __shared__ float x[VV_FP4_WIDTH_MAX];
-    if (vv_completes(a.window, blockIdx.x, a.ratio)) {
-        round_fp4_vector(a, blockIdx.x, blockIdx.y, unit, x, trouble);
+    if (!vv_completes(a.window, blockIdx.x, a.ratio)) {
+        return;
+    }
+    VV_UNROLL_BY(1)
+    for (unsigned i = 0; i < VECTORS; i++) {
+        unsigned head = (blockIdx.y * VECTORS + i) * WARPS + threadIdx.x / 32;
+        if (head < a.heads) {
+            round_fp4_blocks<N>(a, blockIdx.x, head, unit, trouble);
+        }
+    }
+}
+
+auto fp4_kernel(size_t blocks) {
+    switch (blocks) {
+    case 1:
+        return round_fp4<1>;
+    case 2:
+        return round_fp4<2>;
+    case 4:
+        return round_fp4<4>;
+    case 8:
+        return round_fp4<8>;
+    default:
+        return round_fp4<VV_FP4_WIDTH_MAX / VV_FP4_BLOCK>;
     }
 }
 
 int launch_fp4(const void *args, const vv_launch *on) {
     auto a = *static_cast<const struct vv_round_fp4 *>(args);
     a.window = vv_on_device_as(on, a.window);
-    return vv_start_early(round_fp4, dim3((unsigned)vv_rows(a.rows), (unsigned)a.heads), THREADS, 0,
-                          on->stream, a, hadamard_unit(a.width), vv_trouble_of(on));
+    dim3 grid((unsigned)vv_rows(a.rows), vv_blocks(a.heads, WARPS * VECTORS));
+    return vv_start_early(fp4_kernel(a.width / VV_FP4_BLOCK), grid, THREADS, 0, on->stream, a,
+                          hadamard_unit(a.width), vv_trouble_of(on));
 }
 
 const vv_variant fp8_variants[] = {

@@ -1,4 +1,4 @@
-/* A warp a block of values; a block of threads a vector, which it keeps in shared memory. */
+/* round_fp8: a warp a block of values. round_fp4: a warp a vector, which stays in its registers. */
 #pragma once
 #include "op/cuda/kernel.cuh"
 VV_C_BEGIN
@@ -35,52 +35,79 @@ __device__ void round_fp8_block(const struct vv_round_fp8 &a, size_t row, size_t
     }
 }
 
-__device__ void hadamard(float *x, unsigned width, float unit) {
-    VV_UNROLL_BY(1)
-    for (unsigned stride = 1; stride < width; stride *= 2) {
-        VV_UNROLL_BY(1)
-        for (unsigned p = threadIdx.x; p < width / 2; p += blockDim.x) {
-            unsigned i = p / stride * 2 * stride + p % stride;
-            float left = x[i], right = x[i + stride];
-            x[i] = left + right;
-            x[i + stride] = left - right;
+/* Value 32 i + lane of a vector is x[i] of the lane. */
+template <unsigned N> __device__ void hadamard(float (&x)[N], float unit) {
+    VV_UNROLL
+    for (unsigned stride = 1; stride < 32; stride *= 2) {
+        float sign = threadIdx.x & stride ? -1.0f : 1.0f; /* of the own value, which comes second */
+        VV_UNROLL
+        for (unsigned i = 0; i < N; i++) {
+            x[i] = fmaf(x[i], sign, __shfl_xor_sync(0xffffffffu, x[i], (int)stride));
         }
-        __syncthreads();
     }
-    VV_UNROLL_BY(1)
-    for (unsigned i = threadIdx.x; i < width; i += blockDim.x) {
+    VV_UNROLL
+    for (unsigned stride = 1; stride < N; stride *= 2) {
+        VV_UNROLL
+        for (unsigned i = 0; i < N; i++) {
+            if ((i & stride) == 0) {
+                float left = x[i], right = x[i + stride];
+                x[i] = left + right;
+                x[i + stride] = left - right;
+            }
+        }
+    }
+    VV_UNROLL
+    for (unsigned i = 0; i < N; i++) {
         x[i] *= unit;
     }
-    __syncthreads();
 }
 
-/* A vector by the block; x: shared memory for it. */
-__device__ void round_fp4_vector(const struct vv_round_fp4 &a, size_t row, size_t head, float unit,
-                                 float *x, vv_trouble trouble) {
-    unsigned width = (unsigned)a.width, lane = threadIdx.x % 32;
-    VV_UNROLL_BY(1)
-    for (unsigned i = threadIdx.x; i < width; i += blockDim.x) {
-        x[i] = a.x[row * a.stride + head * width + i];
+/* A vector of N blocks by a warp: half of its lanes have a byte of a block each, and the next one
+ * its scale. */
+template <unsigned N>
+__device__ void round_fp4_blocks(const struct vv_round_fp4 &a, size_t row, size_t head, float unit,
+                                 vv_trouble trouble) {
+    static_assert(VV_FP4_BLOCK == 32, "a block is a value a lane");
+    constexpr unsigned half = VV_FP4_BLOCK / 2;
+    unsigned lane = threadIdx.x % 32;
+    const float *from = a.x + row * a.stride + head * (VV_FP4_BLOCK * N) + lane;
+    float x[N];
+    VV_UNROLL
+    for (unsigned i = 0; i < N; i++) {
+        x[i] = from[i * VV_FP4_BLOCK];
     }
-    __syncthreads();
-    hadamard(x, width, unit);
-    uint8_t *y = vv_fp4_row(&a, row, head);
-    VV_UNROLL_BY(1)
-    for (unsigned b = threadIdx.x / 32; b < width / VV_FP4_BLOCK; b += blockDim.x / 32) {
-        float value = x[b * VV_FP4_BLOCK + lane];
-        uint32_t peak = peak_of(magnitude(value)), field = vv_e2m1_field(peak);
-        if (vv_round_refuses(peak)) {
-            vv_report(trouble, VV_ERROR_NOT_FINITE);
-            return;
+    hadamard(x, unit);
+    uint8_t *y = vv_fp4_row(&a, row, head) + (lane < half ? 1 + lane : 0);
+    bool good = true;
+    VV_UNROLL
+    for (unsigned i = 0; i < N; i++) {
+        uint32_t peak = peak_of(magnitude(x[i])), field = vv_e2m1_field(peak);
+        uint32_t code = vv_e2m1_code(x[i], field);
+        code |= __shfl_xor_sync(0xffffffffu, code, half) << 4;
+        good = good && !vv_round_refuses(peak);
+        if (lane <= half) {
+            y[i * VV_FP4_BYTES] = (uint8_t)(lane < half ? code : field);
         }
-        uint32_t code = vv_e2m1_code(value, field);
-        code |= __shfl_xor_sync(0xffffffffu, code, 16) << 4;
-        if (lane < 16) {
-            y[b * VV_FP4_BYTES + 1 + lane] = (uint8_t)code;
-        }
-        if (lane == 0) {
-            y[b * VV_FP4_BYTES] = (uint8_t)field;
-        }
+    }
+    if (!good) {
+        vv_report(trouble, VV_ERROR_NOT_FINITE);
+    }
+}
+
+/* One of any width. */
+__device__ inline void round_fp4_vector(const struct vv_round_fp4 &a, size_t row, size_t head,
+                                        float unit, vv_trouble trouble) {
+    switch (a.width / VV_FP4_BLOCK) {
+    case 1:
+        return round_fp4_blocks<1>(a, row, head, unit, trouble);
+    case 2:
+        return round_fp4_blocks<2>(a, row, head, unit, trouble);
+    case 4:
+        return round_fp4_blocks<4>(a, row, head, unit, trouble);
+    case 8:
+        return round_fp4_blocks<8>(a, row, head, unit, trouble);
+    default:
+        return round_fp4_blocks<VV_FP4_WIDTH_MAX / VV_FP4_BLOCK>(a, row, head, unit, trouble);
     }
 }
 

@@ -10,7 +10,7 @@ enum { VV_FP8_BLOCK = 64, VV_FP4_BLOCK = 32, VV_FP4_BYTES = 17 /* of an MXFP4 bl
 
 /* Whether the row's vector is rounded at all. */
 VV_BOTH bool vv_completes(const struct vv_window *window, size_t row, size_t ratio) {
-    return ((size_t)window->position[row] + 1) % ratio == 0;
+    return ((uint32_t)window->position[row] + 1) % (uint32_t)ratio == 0;
 }
 
 /* Where the blocks of a vector go. */
@@ -53,9 +53,12 @@ VV_MATH float vv_e4m3_round(float x, uint32_t field) {
     return s * vv_from_bits(vv_bits(rounded) | (bits & 0x80000000u));
 }
 
-/* Half way between two codes the even one is taken. */
+/* Likewise: two codes for each power of two from 1 on, of steps of 2^(e - 1), which a sum with
+ * 2^(e + 22) has; steps of 1/2 below. */
 VV_MATH uint32_t vv_e2m1_code(float x, uint32_t field) {
     float v = fabsf(x) * vv_from_bits((254 - field) << 23);
-    return (uint32_t)(v > 0.25f) + (v >= 0.75f) + (v > 1.25f) + (v >= 1.75f) + (v > 2.5f) +
-           (v >= 3.5f) + (v > 5.0f) + (vv_bits(x) >> 31) * 8;
+    uint32_t e = vv_bits(v) & 0x7f800000u, one = 127u << 23;
+    e = e > one ? e : one;
+    uint32_t large = e + (22u << 23), steps = vv_bits(v + vv_from_bits(large)) - large;
+    return steps + ((e - one) >> 22) + (vv_bits(x) >> 31) * 8;
 }
