@@ -148,7 +148,7 @@ __device__ void run_task(const chained &t, const place &at, vv_trouble trouble) 
         break;
     case VV_CHAIN_WRITE:
         each_of_piece(t.write.width, at.part, at.parts,
-                      [&](unsigned i) { write_column<FEW_STREAMS>(t.write, at.row, i); });
+                      [&](unsigned i) { write_columns<FEW_STREAMS, 1>(t.write, at.row, i); });
         break;
     case VV_CHAIN_ROUTE:
         hash_route_row(t.route, at.row, reinterpret_cast<uint32_t *>(shared), trouble);
@@ -172,7 +172,7 @@ __device__ void run_task(const chained &t, const place &at, vv_trouble trouble) 
     default:
         VV_UNROLL_BY(1)
         for (unsigned i = threadIdx.x; i < t.read.width; i += blockDim.x) {
-            t.read.u[at.row * t.read.width + i] = read_column(t.read, at.row, i);
+            read_columns<1>(t.read, at.row, i);
         }
         break;
     }

@@ -30,6 +30,17 @@ template <typename T> static inline T *vv_on_device_as(const vv_launch *on, T *a
     return const_cast<T *>(static_cast<const T *>(vv_on_device(on, at)));
 }
 
+/* N values that a thread loads and stores together, where they lie at a multiple of their size. */
+template <unsigned N> struct alignas(4 * N) vv_values { float v[N]; };
+template <unsigned N>
+static __device__ __forceinline__ vv_values<N> vv_load_values(const float *from) {
+    return *reinterpret_cast<const vv_values<N> *>(from);
+}
+template <unsigned N>
+static __device__ __forceinline__ void vv_store_values(float *to, const vv_values<N> &values) {
+    *reinterpret_cast<vv_values<N> *>(to) = values;
+}
+
 /* Which of a few rows thing n of all is of, `each` a row; n becomes its number there. For threads
  * whose rows are so few that a division takes longer. */
 static __device__ __forceinline__ unsigned vv_few_row(unsigned &n, unsigned each) {

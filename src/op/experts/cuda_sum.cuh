@@ -12,25 +12,22 @@ enum { SUMMED_AT_ONCE = 8 };
 /* Values i .. i + N - 1 of a row, N = 1 or 4. */
 template <unsigned N>
 __device__ inline void sum_experts(const struct vv_expert_sum &a, unsigned row, unsigned i) {
-    struct alignas(4 * N) values {
-        float v[N];
-    };
     unsigned width = (unsigned)a.width, used = (unsigned)a.used;
     const float *weight = a.weight + (size_t)row * used;
     const float *y = a.y + (size_t)row * used * width + i;
     size_t at = (size_t)row * width + i;
-    values shared = *reinterpret_cast<const values *>(a.shared + at), sum = {};
+    vv_values<N> shared = vv_load_values<N>(a.shared + at), sum = {};
     float gate = a.shared_gate ? a.shared_gate[row] : 0.0f;
     VV_UNROLL_BY(1)
     for (unsigned first = 0; first < used; first += SUMMED_AT_ONCE) {
         float by[SUMMED_AT_ONCE];
-        values some[SUMMED_AT_ONCE];
+        vv_values<N> some[SUMMED_AT_ONCE];
         VV_UNROLL
         for (unsigned j = 0; j < SUMMED_AT_ONCE; j++) {
             bool here = first + j < used;
             unsigned e = here ? first + j : first;
             by[j] = here && a.weight ? weight[e] : 1.0f;
-            some[j] = *reinterpret_cast<const values *>(y + (size_t)e * width);
+            some[j] = vv_load_values<N>(y + (size_t)e * width);
         }
         VV_UNROLL
         for (unsigned j = 0; j < SUMMED_AT_ONCE; j++) {
@@ -45,7 +42,7 @@ __device__ inline void sum_experts(const struct vv_expert_sum &a, unsigned row, 
     for (unsigned k = 0; k < N; k++) {
         sum.v[k] = fmaf(by, shared.v[k], sum.v[k]);
     }
-    *reinterpret_cast<values *>(a.o + at) = sum;
+    vv_store_values(a.o + at, sum);
 }
 
 } // namespace

@@ -1,4 +1,4 @@
-/* A thread a value of a stream. */
+/* A thread a value of a stream, or four. */
 #include "op/cuda/kernel.cuh"
 VV_C_BEGIN
 #include "op/hyper_write/contract.h"
@@ -8,20 +8,28 @@ namespace {
 
 enum { THREADS = 256 };
 
-__global__ void __launch_bounds__(THREADS) write(struct vv_hyper_write a) {
-    unsigned stream = blockIdx.x, i = blockIdx.y * THREADS + threadIdx.x;
+template <unsigned N> __global__ void __launch_bounds__(THREADS) write(struct vv_hyper_write a) {
+    unsigned stream = blockIdx.x, i = (blockIdx.y * THREADS + threadIdx.x) * N;
     float *x = a.x + stream * a.width + i;
     const float *o = a.o + stream / (unsigned)a.streams * a.width + i;
     vv_follow();
-    if (i < a.width) {
-        *x = fmaf(a.gamma[stream], *o, *x);
+    if (i >= a.width) {
+        return;
     }
+    vv_values<N> to = vv_load_values<N>(x), from = vv_load_values<N>(o);
+    VV_UNROLL
+    for (unsigned k = 0; k < N; k++) {
+        to.v[k] = fmaf(a.gamma[stream], from.v[k], to.v[k]);
+    }
+    vv_store_values(x, to);
 }
 
 int launch(const void *args, const vv_launch *on) {
     auto a = static_cast<const struct vv_hyper_write *>(args);
-    dim3 grid((unsigned)(vv_rows(a->rows) * a->streams), vv_blocks(a->width, THREADS));
-    return vv_start_early(write, grid, THREADS, 0, on->stream, *a);
+    bool fours = a->width % 4 == 0;
+    dim3 grid((unsigned)(vv_rows(a->rows) * a->streams),
+              vv_blocks(a->width, fours ? 4 * THREADS : THREADS));
+    return vv_start_early(fours ? write<4> : write<1>, grid, THREADS, 0, on->stream, *a);
 }
 
 const vv_variant variants[] = {

@@ -1,4 +1,4 @@
-/* sinkhorn: a block a row. The other two: a thread a column. */
+/* sinkhorn: a block a row. The other two: a thread a column, or four. */
 #include "op/cuda/chain.h"
 #include "op/sinkhorn/cuda_part.cuh"
 
@@ -19,35 +19,49 @@ int launch_factors(const void *args, const vv_launch *on) {
                           *a, vv_trouble_of(on));
 }
 
-__global__ void __launch_bounds__(COLUMNS) read(struct vv_stream_read a) {
+/* Whether four columns lie together in every row. */
+bool by_fours(size_t width) {
+    return width % 4 == 0;
+}
+
+dim3 columns_of(size_t rows, size_t width, size_t each) {
+    return {(unsigned)rows, vv_blocks(width, each * COLUMNS), 1};
+}
+
+template <unsigned N> __global__ void __launch_bounds__(COLUMNS) read(struct vv_stream_read a) {
     vv_follow();
-    unsigned i = blockIdx.y * COLUMNS + threadIdx.x;
+    unsigned i = (blockIdx.y * COLUMNS + threadIdx.x) * N;
     if (i < a.width) {
-        a.u[blockIdx.x * a.width + i] = read_column(a, blockIdx.x, i);
+        read_columns<N>(a, blockIdx.x, i);
     }
 }
 
 int launch_read(const void *args, const vv_launch *on) {
     auto a = static_cast<const struct vv_stream_read *>(args);
-    dim3 grid((unsigned)vv_rows(a->rows), vv_blocks(a->width, COLUMNS));
-    return vv_start_early(read, grid, COLUMNS, 0, on->stream, *a);
+    bool fours = by_fours(a->width);
+    return vv_start_early(fours ? read<4> : read<1>,
+                          columns_of(vv_rows(a->rows), a->width, fours ? 4 : 1), COLUMNS, 0,
+                          on->stream, *a);
 }
 
 /* Of no more than MOST streams. */
-template <unsigned MOST>
+template <unsigned MOST, unsigned N>
 __global__ void __launch_bounds__(COLUMNS) write(struct vv_stream_write a) {
     vv_follow();
-    unsigned i = blockIdx.y * COLUMNS + threadIdx.x;
+    unsigned i = (blockIdx.y * COLUMNS + threadIdx.x) * N;
     if (i < a.width) {
-        write_column<MOST>(a, blockIdx.x, i);
+        write_columns<MOST, N>(a, blockIdx.x, i);
     }
 }
 
 int launch_write(const void *args, const vv_launch *on) {
     auto a = static_cast<const struct vv_stream_write *>(args);
-    dim3 grid((unsigned)vv_rows(a->rows), vv_blocks(a->width, COLUMNS));
-    return vv_start_early(a->streams <= FEW_STREAMS ? write<FEW_STREAMS> : write<VV_STREAMS_MAX>,
-                          grid, COLUMNS, 0, on->stream, *a);
+    bool few = a->streams <= FEW_STREAMS, fours = few && by_fours(a->width);
+    return vv_start_early(fours ? write<FEW_STREAMS, 4>
+                          : few ? write<FEW_STREAMS, 1>
+                                : write<VV_STREAMS_MAX, 1>,
+                          columns_of(vv_rows(a->rows), a->width, fours ? 4 : 1), COLUMNS, 0,
+                          on->stream, *a);
 }
 
 const vv_variant factors_variants[] = {

@@ -159,37 +159,50 @@ __device__ void sinkhorn_row(const struct vv_sinkhorn &a, unsigned row, unsigned
     }
 }
 
-/* Column i of a row. */
-__device__ float read_column(const struct vv_stream_read &a, unsigned row, unsigned i) {
+/* Columns i .. i + N - 1 of a row. */
+template <unsigned N>
+__device__ void read_columns(const struct vv_stream_read &a, unsigned row, unsigned i) {
     unsigned n = (unsigned)a.streams, width = (unsigned)a.width;
     const float *pre = a.pre + row * n, *x = a.x + (size_t)row * n * width + i;
-    float u = 0.0f;
+    vv_values<N> u = {};
     VV_UNROLL_BY(4)
     for (unsigned s = 0; s < n; s++) {
-        u = fmaf(pre[s], x[s * width], u);
+        vv_values<N> from = vv_load_values<N>(x + s * width);
+        VV_UNROLL
+        for (unsigned k = 0; k < N; k++) {
+            u.v[k] = fmaf(pre[s], from.v[k], u.v[k]);
+        }
     }
-    return u;
+    vv_store_values(a.u + (size_t)row * width + i, u);
 }
 
 /* Of no more than MOST streams. */
-template <unsigned MOST>
-__device__ void write_column(const struct vv_stream_write &a, unsigned row, unsigned i) {
+template <unsigned MOST, unsigned N>
+__device__ void write_columns(const struct vv_stream_write &a, unsigned row, unsigned i) {
     unsigned n = (unsigned)a.streams, width = (unsigned)a.width;
-    float *x = a.x + (size_t)row * n * width + i, y = a.y[(size_t)row * width + i];
+    float *x = a.x + (size_t)row * n * width + i;
     const float *to = a.to + row * n * n;
-    float before[MOST];
+    vv_values<N> y = vv_load_values<N>(a.y + (size_t)row * width + i), before[MOST];
     VV_UNROLL
     for (unsigned s = 0; s < MOST; s++) {
-        before[s] = s < n ? x[s * width] : 0.0f;
+        before[s] = s < n ? vv_load_values<N>(x + s * width) : vv_values<N>{};
     }
     VV_UNROLL_BY(1)
     for (unsigned t = 0; t < n; t++) {
-        float sum = 0.0f;
+        vv_values<N> sum = {};
         VV_UNROLL
         for (unsigned s = 0; s < MOST; s++) {
-            sum = s < n ? fmaf(to[s * n + t], before[s], sum) : sum;
+            float by = s < n ? to[s * n + t] : 0.0f;
+            VV_UNROLL
+            for (unsigned k = 0; k < N; k++) {
+                sum.v[k] = s < n ? fmaf(by, before[s].v[k], sum.v[k]) : sum.v[k];
+            }
         }
-        x[t * width] = fmaf(a.post[row * n + t], y, sum);
+        VV_UNROLL
+        for (unsigned k = 0; k < N; k++) {
+            sum.v[k] = fmaf(a.post[row * n + t], y.v[k], sum.v[k]);
+        }
+        vv_store_values(x + t * width, sum);
     }
 }
 
