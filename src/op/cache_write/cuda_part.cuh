@@ -1,4 +1,4 @@
-/* A thread an element of an entry, whose place is known by the window before its value is. */
+/* Entries by elements: a row's place is known by the window before its values are. */
 #pragma once
 #include "op/cuda/kernel.cuh"
 VV_C_BEGIN
@@ -33,31 +33,43 @@ inline cache_job cache_job_of(const void *args, const vv_launch *on) {
     return {a, a.to.ring > 0 && rows > a.to.ring};
 }
 
-/* Calls wait() when the place is known. */
-template <typename Wait>
-__device__ void write_element(const cache_job &j, unsigned row, unsigned at, vv_trouble trouble,
-                              Wait wait) {
+/* Where a row's entry is; null: it has none. */
+__device__ void *cache_entry(const cache_job &j, unsigned row) {
     const struct vv_cache_write &a = j.a;
     int32_t end = a.window->position[row] + 1;
-    bool kept = at < a.to.width && (!a.every || end % a.every == 0) &&
-                (!j.crowded || stays(a.window, row, a.to.ring));
+    bool kept = (!a.every || end % a.every == 0) && (!j.crowded || stays(a.window, row, a.to.ring));
     int64_t index = a.every ? end / a.every - 1 : end - 1 + a.shift;
-    void *entry = vv_state_at(&a.to, a.window->slot[row], index);
-    size_t part = a.second ? a.to.width / 2 : a.to.width;
+    return kept ? vv_state_at(&a.to, a.window->slot[row], index) : nullptr;
+}
+
+template <unsigned N> struct alignas(2 * N) narrow_values { uint16_t v[N]; };
+
+/* Elements at .. at + N - 1 of what becomes a row's entry, all from `from` or all from `second`. */
+template <unsigned N>
+__device__ vv_values<N> load_elements(const cache_job &j, unsigned row, unsigned at) {
+    const struct vv_cache_write &a = j.a;
+    unsigned width = (unsigned)a.to.width, part = a.second ? width / 2 : width;
     bool beyond = at >= part;
-    auto from = static_cast<const uint32_t *>(beyond ? a.second : a.from) + row * a.row_stride;
-    wait();
-    if (!kept) {
+    auto from = static_cast<const float *>(beyond ? a.second : a.from) + row * a.row_stride;
+    return vv_load_values<N>(from + (beyond ? at - part : at));
+}
+
+template <unsigned N>
+__device__ void store_elements(const cache_job &j, void *entry, unsigned at,
+                               const vv_values<N> &values, vv_trouble trouble) {
+    if (j.a.to.type != VV_TYPE_F16) {
+        vv_store_values(static_cast<float *>(entry) + at, values);
         return;
     }
-    uint32_t bits = from[beyond ? at - part : at];
-    if (a.to.type != VV_TYPE_F16) {
-        static_cast<uint32_t *>(entry)[at] = bits;
-        return;
+    narrow_values<N> narrow;
+    bool good = true;
+    VV_UNROLL
+    for (unsigned k = 0; k < N; k++) {
+        narrow.v[k] = vv_to_f16(values.v[k]);
+        good = good && (narrow.v[k] & 0x7c00) != 0x7c00;
     }
-    uint16_t narrow = vv_to_f16(vv_from_bits(bits));
-    static_cast<uint16_t *>(entry)[at] = narrow;
-    if ((narrow & 0x7c00) == 0x7c00) {
+    *reinterpret_cast<narrow_values<N> *>(static_cast<uint16_t *>(entry) + at) = narrow;
+    if (!good) {
         vv_report(trouble, VV_ERROR_NOT_FINITE);
     }
 }

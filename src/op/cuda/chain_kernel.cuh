@@ -135,13 +135,15 @@ __device__ void run_task(const chained &t, const place &at, vv_trouble trouble) 
     case VV_CHAIN_COMPRESS:
         compress_row(t.compress, at.row, reinterpret_cast<compress_memory *>(shared), trouble);
         break;
-    case VV_CHAIN_STORE:
+    case VV_CHAIN_STORE: {
+        void *entry = cache_entry(t.store, at.row);
         VV_UNROLL_BY(1)
-        for (unsigned i = at.part * blockDim.x + threadIdx.x; i < t.store.a.to.width;
+        for (unsigned i = at.part * blockDim.x + threadIdx.x; i < t.store.a.to.width && entry;
              i += at.parts * blockDim.x) {
-            write_element(t.store, at.row, i, trouble, [] {});
+            store_elements(t.store, entry, i, load_elements<1>(t.store, at.row, i), trouble);
         }
         break;
+    }
     case VV_CHAIN_SINKHORN:
         sinkhorn_row<false>(t.sinkhorn, at.row, at.which,
                             reinterpret_cast<sinkhorn_memory *>(shared), trouble);
