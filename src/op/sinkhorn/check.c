@@ -347,8 +347,14 @@ void vv_sinkhorn_check(struct vv_check *check) {
             check_write(check, rows, streams[s], widths[w]);
         }
     }
+    int32_t many;
+    struct vv_sinkhorn wide = make(check, &(struct shape){9, 4, 700, 3, false}, &many);
+    vv_check_variants(check, &vv_sinkhorn, &wide, "9 rows, 4 streams of 700");
+    vv_check_reset(check);
     check_read(check, 33, 4, 130);
+    check_read(check, 33, 4, 132);
     check_write(check, 33, 4, 130);
+    check_write(check, 33, 4, 132);
     readings(check, &(struct shape){3, 4, 72, 2, false});
     readings(check, &(struct shape){2, 4, 64, 3, true});
     readings(check, &(struct shape){2, 5, 33, 2, false});

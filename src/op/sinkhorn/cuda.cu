@@ -6,6 +6,7 @@ namespace {
 
 enum { THREADS = 1024, COLUMNS = 128 };
 
+/* Of many rows, some go through the factors, by a warp each, while others are read. */
 __global__ void __launch_bounds__(THREADS) factors(struct vv_sinkhorn a, vv_trouble trouble) {
     vv_follow();
     sinkhorn_row<true>(a, blockIdx.x, READING | WRITING, vv_dynamic_shared<sinkhorn_memory>(),
@@ -13,10 +14,12 @@ __global__ void __launch_bounds__(THREADS) factors(struct vv_sinkhorn a, vv_trou
 }
 
 int launch_factors(const void *args, const vv_launch *on) {
+    constexpr unsigned threads_of_many = 256;
     auto a = static_cast<const struct vv_sinkhorn *>(args);
-    return vv_start_early(factors, (unsigned)vv_rows(a->rows),
-                          vv_segment_threads(a->streams * a->width), sinkhorn_bytes(*a), on->stream,
-                          *a, vv_trouble_of(on));
+    unsigned rows = (unsigned)vv_rows(a->rows), threads = vv_segment_threads(a->streams * a->width);
+    bool many = rows > on->processors && threads > threads_of_many;
+    return vv_start_early(factors, rows, many ? threads_of_many : threads, sinkhorn_bytes(*a),
+                          on->stream, *a, vv_trouble_of(on));
 }
 
 /* Whether four columns lie together in every row. */

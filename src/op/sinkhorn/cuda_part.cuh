@@ -102,15 +102,15 @@ __device__ float balance_four(float c, size_t rounds, float floor) {
 /* Which factors a block makes. */
 enum sinkhorn_factors { READING = 1, WRITING = 2 };
 
-/* ANY: of any number of streams, not just four. */
+/* ANY: of any number of streams, not just four, and of rows. */
 template <bool ANY>
 __device__ void sinkhorn_row(const struct vv_sinkhorn &a, unsigned row, unsigned which,
                              sinkhorn_memory *m, vv_trouble trouble) {
     unsigned n = (unsigned)a.streams, all = (unsigned)(a.streams * a.width);
     const float *x = a.x + (size_t)row * all;
-    VV_UNROLL_BY(1)
-    for (unsigned first = 32 * threadIdx.x; first < all; first += 32 * blockDim.x) {
-        vv_prefetch<true>(x + first); /* the sum takes several turns, and the read all once more */
+    VV_UNROLL_BY(1) /* of few rows: the sum takes several turns, and the read all once more */
+    for (unsigned first = 32 * threadIdx.x; first < all && !ANY; first += 32 * blockDim.x) {
+        vv_prefetch<true>(x + first);
     }
     float v[VV_LANE_VALUES];
     auto load = [&](unsigned at) { vv_load_lane(v, x, at, all); };
