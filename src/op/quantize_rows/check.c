@@ -169,6 +169,7 @@ void vv_quantize_rows_check(struct vv_check *check) {
             }
         }
         check_case(check, kind, 37, 320, VV_PLANES_COARSE | VV_PLANES_FINE);
+        check_case(check, kind, 137, 288, VV_PLANES_COARSE | VV_PLANES_FINE);
     }
     for (unsigned sets = VV_PLANES_COARSE; sets <= (VV_PLANES_COARSE | VV_PLANES_FINE); sets += 2) {
         check_refusals(check, 32, sets);
