@@ -16,7 +16,7 @@ static int start_plain(const vv_product_job &job, const grid_of_job &grid, dim3 
     return vv_start_early(plain, blocks, THREADS, sizeof(plain_memory), stream, job, grid);
 }
 
-__global__ void __launch_bounds__(THREADS, 2)
+__global__ void __launch_bounds__(THIN_THREADS, 1)
     thin(const __grid_constant__ vv_product_job job, const __grid_constant__ grid_of_job grid) {
     float *sum = vv_dynamic_shared<float>();
     run_block<THIN>(job, grid, [&](const place &at, const rows_in_hand<THIN> &rows) {
@@ -29,8 +29,8 @@ static int start_thin(const vv_product_job &job, const grid_of_job &grid, dim3 b
     for (unsigned i = 0; i < job.parts; i++) {
         most = grid.part[i].outputs > most ? grid.part[i].outputs : most;
     }
-    return vv_start_early(thin, blocks, THREADS, thin_bytes(most, segments_of(job)), stream, job,
-                          grid);
+    return vv_start_early(thin, blocks, THIN_THREADS, thin_bytes(most, segments_of(job)), stream,
+                          job, grid);
 }
 
 __global__ void __launch_bounds__(THREADS, 1)
@@ -412,15 +412,15 @@ static start *strip_of_job(const vv_product_job &job, const strip_kernel *strips
 
 /* Whether all parts, of floats, have so few weight rows that a block takes all of one's. */
 static bool is_thin(const vv_product_job &job) {
-    constexpr size_t sums_most = 24 << 10;
+    constexpr size_t reserved = 2 << 10; /* static, and the system's */
     unsigned most = 0;
-    bool all = !job.active;
+    bool all = !job.active && job.way == VV_BY_RULE;
     for (unsigned i = 0; i < job.parts; i++) {
         const vv_product_part &p = job.part[i];
         all = all && p.matrices == 1 && p.outputs <= THIN_OUTPUTS;
         most = p.outputs > most ? p.outputs : most;
     }
-    return all && thin_bytes(most, segments_of(job)) <= sums_most;
+    return all && thin_bytes(most, segments_of(job)) + reserved <= shared_most();
 }
 
 static start *kernel_of(const vv_product_job &job, plan &to, const vv_launch *on) {

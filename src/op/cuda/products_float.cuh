@@ -278,58 +278,128 @@ static __device__ __forceinline__ void plain_rows(const vv_product_job &job, con
 /* ---- many rows, few weight rows ---- */
 
 /*
- * THIN rows of activations by all the part's weight rows, four at a time: a half warp takes every
- * sixteenth segment, its sixteen sums end with a lane each. Nothing is staged: what a thread loads
- * of activations serves four weight rows, and blocks of other rows find the weights in the cache.
+ * THIN rows of activations by all the part's weight rows, of which there are few: a warp takes a
+ * segment at a time, each half of it for half of the rows, so that both want the same weights. A
+ * thread holds its lane of all its rows' values while it meets one weight row after another: what
+ * it loads of activations is used that often, and weights, which come from the second cache, by all
+ * rows. Nothing is staged, and warps go their own ways until all segments' sums lie in shared
+ * memory.
+ *
+ * Lanes from 8 on hold the second half of their rows first, so that the tree's first exchange is
+ * one of values that lie at the same places.
  */
-constexpr unsigned THIN = 4, THIN_OUTPUTS = 8;
+constexpr unsigned THIN = 16, THIN_OUTPUTS = 64, THIN_THREADS = 384;
+constexpr unsigned THIN_ROWS = THIN / 2, THIN_SLOTS = 4; /* of a half warp; at a time */
 
 static __host__ __device__ inline size_t thin_bytes(unsigned outputs, unsigned segments) {
     return (size_t)outputs * THIN * (segments | 1) * sizeof(float);
 }
 
-static __device__ __forceinline__ void thin_rows(const vv_product_job &job, const place &at,
-                                                 const rows_in_hand<THIN> &rows, float *sum) {
-    unsigned width = (unsigned)job.x.width, l = threadIdx.x % 16;
-    VV_UNROLL_BY(1)
-    for (unsigned first = 0; first < at.segments; first += blockDim.x / 16) { /* whole warps */
-        unsigned segment = first + threadIdx.x / 16, begin = segment * 128 + l;
-        float x[THIN][8];
+/* Row r of a thread's, among the block's. */
+static VV_DEVICE unsigned thin_row(unsigned r) {
+    return threadIdx.x / 16 % 2 * THIN_ROWS + (r ^ threadIdx.x / 8 % 2 * (THIN_ROWS / 2));
+}
+
+/* WHOLE: rows are whole segments. */
+template <int TYPE, bool WHOLE>
+static VV_DEVICE void thin_segment(const vv_product_job &job, const place &at,
+                                   const rows_in_hand<THIN> &rows, unsigned segment, float *sum) {
+    constexpr unsigned N = THIN_ROWS * THIN_SLOTS, steps = VV_SEGMENT / VV_LANES;
+    constexpr unsigned bytes = TYPE == VV_TYPE_F32 ? 4 : 2;
+    unsigned width = (unsigned)job.x.width, l = threadIdx.x % 16, begin = segment * VV_SEGMENT + l;
+    auto there = [&](unsigned i) { return WHOLE || begin + VV_LANES * i < width; };
+    float x[THIN_ROWS][steps], next[steps];
+    VV_UNROLL
+    for (unsigned r = 0; r < THIN_ROWS; r++) {
+        const float *from = job.x.x + (size_t)rows.x(thin_row(r)) * width + begin;
         VV_UNROLL
-        for (unsigned r = 0; r < THIN; r++) {
-            const float *from = job.x.x + (size_t)rows.x(r) * width;
-            VV_UNROLL
-            for (unsigned i = 0; i < 8; i++) {
-                unsigned k = begin + 16 * i;
-                x[r][i] = k < width ? from[k] : 0.0f;
-            }
+        for (unsigned i = 0; i < steps; i++) {
+            x[r][i] = there(i) ? from[VV_LANES * i] : 0.0f;
         }
-        VV_UNROLL_BY(1)
-        for (unsigned slot = 0; slot < at.used; slot += 4) {
-            float v[4 * THIN] = {};
+    }
+    auto ask = [&](unsigned slot) {
+        const uint8_t *from = weight_row(at, slot < at.used ? slot : at.used - 1, 0);
+        from += (size_t)begin * bytes;
+        VV_UNROLL
+        for (unsigned i = 0; i < steps; i++) {
+            next[i] = there(i) ? float_at(TYPE, from, VV_LANES * i) : 0.0f;
+        }
+    };
+    ask(0);
+    VV_UNROLL_BY(1)
+    for (unsigned slot = 0; slot < at.used; slot += THIN_SLOTS) {
+        float v[N];
+        VV_UNROLL
+        for (unsigned o = 0; o < THIN_SLOTS; o++) {
+            float w[steps];
             VV_UNROLL
-            for (unsigned o = 0; o < 4; o++) {
-                const uint8_t *weights = row_of_slot(at, slot + o);
+            for (unsigned i = 0; i < steps; i++) {
+                w[i] = next[i];
+            }
+            ask(slot + o + 1);
+            VV_UNROLL
+            for (unsigned i = 0; i < steps; i++) {
                 VV_UNROLL
-                for (unsigned i = 0; i < 8; i++) {
-                    unsigned k = begin + 16 * i;
-                    float w = k < width ? float_at(at.part->type, weights, k) : 0.0f;
-                    VV_UNROLL
-                    for (unsigned r = 0; r < THIN; r++) {
-                        v[o * THIN + r] = fmaf(w, x[r][i], v[o * THIN + r]);
-                    }
+                for (unsigned r = 0; r < THIN_ROWS; r++) {
+                    float &to = v[r * THIN_SLOTS + o];
+                    to = fmaf(w[i], x[r][i], i ? to : 0.0f);
                 }
             }
-            vv_scatter_sums<4 * THIN, VV_LANES / 2, 1>(v, l);
-            unsigned mine = slot + l / THIN;
-            if (mine < at.used && segment < at.segments) {
-                sum[(mine * THIN + l % THIN) * at.stride + segment] = v[0];
+        }
+        VV_UNROLL
+        for (unsigned i = 0; i < N / 2; i++) {
+            v[i] += __shfl_xor_sync(0xffffffffu, v[N / 2 + i], VV_LANES / 2);
+        }
+        vv_scatter_sums<N / 2, VV_LANES / 4, 1>(v, l);
+        VV_UNROLL
+        for (unsigned i = 0; i < vv_scattered<N / 2, VV_LANES / 4, 1>; i++) {
+            unsigned n = vv_scattered_first<N / 2, VV_LANES / 4, 1>(l) + i;
+            unsigned mine = slot + n % THIN_SLOTS, row = thin_row(n / THIN_SLOTS);
+            if (mine < at.used) {
+                sum[(row * at.used + mine) * at.stride + segment] = v[i];
             }
         }
     }
+}
+
+template <int TYPE>
+static VV_DEVICE void thin_segments(const vv_product_job &job, const place &at,
+                                    const rows_in_hand<THIN> &rows, float *sum) {
+    constexpr unsigned warps = THIN_THREADS / 32, line = 32; /* floats */
+    unsigned width = (unsigned)job.x.width, lane = threadIdx.x % 32;
+    VV_UNROLL_BY(1)
+    for (unsigned segment = threadIdx.x / 32; segment < at.segments; segment += warps) {
+        unsigned ahead = (segment + warps) * VV_SEGMENT + lane % 4 * line;
+        VV_UNROLL
+        for (unsigned r = lane / 4; r < THIN; r += 32 / 4) {
+            if (ahead < width) {
+                vv_prefetch<false>(job.x.x + (size_t)rows.x(r) * width + ahead);
+            }
+        }
+        if (width % VV_SEGMENT == 0) {
+            thin_segment<TYPE, true>(job, at, rows, segment, sum);
+        } else {
+            thin_segment<TYPE, false>(job, at, rows, segment, sum);
+        }
+    }
+}
+
+static __device__ __forceinline__ void thin_rows(const vv_product_job &job, const place &at,
+                                                 const rows_in_hand<THIN> &rows, float *sum) {
+    switch (at.part->type) {
+    case VV_TYPE_F16:
+        thin_segments<VV_TYPE_F16>(job, at, rows, sum);
+        break;
+    case VV_TYPE_BF16:
+        thin_segments<VV_TYPE_BF16>(job, at, rows, sum);
+        break;
+    default:
+        thin_segments<VV_TYPE_F32>(job, at, rows, sum);
+        break;
+    }
     __syncthreads();
     finish<THIN>(job, at, rows, [&](unsigned slot, unsigned r) {
-        return add_up(sum + (slot * THIN + r) * at.stride, at.segments);
+        return add_up(sum + (r * at.used + slot) * at.stride, at.segments);
     });
 }
 

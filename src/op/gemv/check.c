@@ -293,6 +293,24 @@ static void check_long_rows(struct vv_check *check) {
     }
 }
 
+/* Few outputs of floats by many rows, which end within a block's. */
+static void check_few_outputs(struct vv_check *check) {
+    static const int types[] = {VV_TYPE_F32, VV_TYPE_F16, VV_TYPE_BF16};
+    static const size_t outputs[] = {1, 24, 63}, widths[] = {1664, 1701};
+    const int32_t rows = 37;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        for (size_t o = 0; o < sizeof outputs / sizeof *outputs; o++) {
+            for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
+                struct vv_gemv a = make(check, types[i], widths[w], outputs[o], &rows);
+                a.y = vv_check_floats(check, (size_t)rows * outputs[o]);
+                vv_check_variants(check, &vv_gemv, &a, "%s, %zu outputs, %d rows of %zu",
+                                  vv_format(types[i])->name, outputs[o], (int)rows, widths[w]);
+                vv_check_reset(check);
+            }
+        }
+    }
+}
+
 /* ---- misreadings ---- */
 
 enum misreading {
@@ -530,5 +548,6 @@ void vv_gemv_check(struct vv_check *check) {
     check_passes(check);
     check_blocks(check);
     check_long_rows(check);
+    check_few_outputs(check);
     check_refusals(check);
 }
