@@ -106,7 +106,7 @@ __device__ void run_task(const chained &t, const place &at, vv_trouble trouble) 
     case VV_CHAIN_ROPE:
         VV_UNROLL_BY(1)
         for (unsigned i = threadIdx.x; i < t.rope.dims / 2; i += blockDim.x) {
-            vv_rotate_pair(t.rope, t.rope.window->position[at.row], at.row, at.part, i);
+            vv_rotate_pairs<1>(t.rope, t.rope.window->position[at.row], at.row, at.part, i);
         }
         break;
     case VV_CHAIN_FP8:

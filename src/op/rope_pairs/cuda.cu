@@ -1,25 +1,27 @@
-/* A thread a pair of values. */
+/* A thread a pair of values, or the same one of a few heads. */
 #include "op/cuda/chain.h"
 #include "op/rope_pairs/cuda_part.cuh"
 
 namespace {
 
-enum { THREADS = 128 };
+enum { THREADS = 128, MANY = 4 /* heads of a thread */ };
 
+template <unsigned N>
 __global__ void __launch_bounds__(THREADS) rotate(struct vv_rope_pairs a, const int32_t *position) {
     vv_follow();
     unsigned row = blockIdx.x, at = blockIdx.y * THREADS + threadIdx.x;
-    unsigned half = (unsigned)(a.dims / 2), head = at / half, i = at % half;
-    if (head >= a.heads) {
-        return;
+    unsigned half = (unsigned)(a.dims / 2), head = at / half * N, i = at % half;
+    if (head < a.heads) {
+        vv_rotate_pairs<N>(a, position[row], row, head, i);
     }
-    vv_rotate_pair(a, position[row], row, head, i);
 }
 
 int launch(const void *args, const vv_launch *on) {
     auto a = static_cast<const struct vv_rope_pairs *>(args);
-    dim3 grid((unsigned)vv_rows(a->rows), vv_blocks(a->heads * (a->dims / 2), THREADS));
-    return vv_start_early(rotate, grid, THREADS, 0, on->stream, *a,
+    size_t pairs = a->dims / 2, rows = vv_rows(a->rows);
+    bool many = rows * a->heads * pairs >= MANY * THREADS * on->processors; /* a block each */
+    dim3 grid((unsigned)rows, vv_blocks(vv_blocks(a->heads, many ? MANY : 1) * pairs, THREADS));
+    return vv_start_early(many ? rotate<MANY> : rotate<1>, grid, THREADS, 0, on->stream, *a,
                           vv_on_device_as(on, static_cast<const int32_t *>(a->window->position)));
 }
 
