@@ -410,17 +410,21 @@ static start *strip_of_job(const vv_product_job &job, const strip_kernel *strips
     return strip->begin;
 }
 
-/* Whether all parts, of floats, have so few weight rows that a block takes all of one's. */
-static bool is_thin(const vv_product_job &job) {
+/* Whether all parts, of floats, go by rows: those of few outputs, and where there are too few tiles
+ * all that are long enough to give each warp a segment. */
+static bool is_thin(const vv_product_job &job, vv_product_way how) {
     constexpr size_t reserved = 2 << 10; /* static, and the system's */
-    unsigned most = 0;
+    constexpr unsigned segments_least = THIN_THREADS / 32;
+    unsigned segments = segments_of(job), most = 0;
     bool all = !job.active && job.way == VV_BY_RULE;
+    bool any = how == VV_TILES_OF_64 && segments >= segments_least;
     for (unsigned i = 0; i < job.parts; i++) {
         const vv_product_part &p = job.part[i];
-        all = all && p.matrices == 1 && p.outputs <= THIN_OUTPUTS;
+        all = all && p.matrices == 1 && (any || p.outputs <= THIN_OUTPUTS);
         most = p.outputs > most ? p.outputs : most;
     }
-    return all && thin_bytes(most, segments_of(job)) + reserved <= shared_most();
+    most = most < THIN_OUTPUTS ? most : THIN_OUTPUTS;
+    return all && thin_bytes(most, segments) + reserved <= shared_most();
 }
 
 static start *kernel_of(const vv_product_job &job, plan &to, const vv_launch *on) {
@@ -434,7 +438,7 @@ static start *kernel_of(const vv_product_job &job, plan &to, const vv_launch *on
     if (to.how > VV_TILES_OF_128 || too_large) {
         to.how = VV_TILES_OF_64;
     }
-    if (floats && by_tiles(to.how) && is_thin(job)) {
+    if (floats && by_tiles(to.how) && is_thin(job, to.how)) {
         to.rows = THIN;
         to.slots = THIN_OUTPUTS;
         return start_thin;

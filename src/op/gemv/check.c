@@ -296,7 +296,7 @@ static void check_long_rows(struct vv_check *check) {
 /* Few outputs of floats by many rows, which end within a block's. */
 static void check_few_outputs(struct vv_check *check) {
     static const int types[] = {VV_TYPE_F32, VV_TYPE_F16, VV_TYPE_BF16};
-    static const size_t outputs[] = {1, 24, 63}, widths[] = {1664, 1701};
+    static const size_t outputs[] = {1, 24, 63, 130}, widths[] = {1664, 1701};
     const int32_t rows = 37;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         for (size_t o = 0; o < sizeof outputs / sizeof *outputs; o++) {
