@@ -27,7 +27,9 @@ static int start_thin(const vv_product_job &job, const grid_of_job &grid, dim3 b
                       size_t, void *stream) {
     unsigned most = 0;
     for (unsigned i = 0; i < job.parts; i++) {
-        most = grid.part[i].outputs > most ? grid.part[i].outputs : most;
+        unsigned outputs =
+            grid.part[i].outputs < job.part[i].outputs ? grid.part[i].outputs : job.part[i].outputs;
+        most = outputs > most ? outputs : most;
     }
     return vv_start_early(thin, blocks, THIN_THREADS, thin_bytes(most, segments_of(job)), stream,
                           job, grid);
