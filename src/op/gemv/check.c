@@ -293,7 +293,8 @@ static void check_long_rows(struct vv_check *check) {
     }
 }
 
-/* Few outputs of floats by many rows, which end within a block's. */
+/* Few outputs of floats by many rows, which end within a block's; and of rows so long that a block
+ * has memory for the sums of no more outputs than there are. */
 static void check_few_outputs(struct vv_check *check) {
     static const int types[] = {VV_TYPE_F32, VV_TYPE_F16, VV_TYPE_BF16};
     static const size_t outputs[] = {1, 24, 63, 130}, widths[] = {1664, 1701};
@@ -309,6 +310,11 @@ static void check_few_outputs(struct vv_check *check) {
             }
         }
     }
+    const size_t long_width = 16384;
+    struct vv_gemv a = make(check, VV_TYPE_F32, long_width, 24, &rows);
+    a.y = vv_check_floats(check, (size_t)rows * 24);
+    vv_check_variants(check, &vv_gemv, &a, "24 outputs, %d rows of %zu", (int)rows, long_width);
+    vv_check_reset(check);
 }
 
 /* ---- misreadings ---- */
