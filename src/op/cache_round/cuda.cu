@@ -21,35 +21,19 @@ int launch_fp8(const void *args, const vv_launch *on) {
     return vv_start_early(round_fp8, grid, THREADS, 0, on->stream, a, vv_trouble_of(on));
 }
 
-/* Vectors of N blocks. */
-template <unsigned N>
 __global__ void __launch_bounds__(THREADS)
     round_fp4(struct vv_round_fp4 a, float unit, vv_trouble trouble) {
+    __shared__ float x[WARPS][VV_FP4_WIDTH_MAX];
     vv_follow();
     if (!vv_completes(a.window, blockIdx.x, a.ratio)) {
         return;
     }
     VV_UNROLL_BY(1)
     for (unsigned i = 0; i < VECTORS; i++) {
-        unsigned head = (blockIdx.y * VECTORS + i) * WARPS + threadIdx.x / 32;
+        unsigned warp = threadIdx.x / 32, head = (blockIdx.y * VECTORS + i) * WARPS + warp;
         if (head < a.heads) {
-            round_fp4_blocks<N>(a, blockIdx.x, head, unit, trouble);
+            round_fp4_vector(a, blockIdx.x, head, unit, x[warp], trouble);
         }
-    }
-}
-
-auto fp4_kernel(size_t blocks) {
-    switch (blocks) {
-    case 1:
-        return round_fp4<1>;
-    case 2:
-        return round_fp4<2>;
-    case 4:
-        return round_fp4<4>;
-    case 8:
-        return round_fp4<8>;
-    default:
-        return round_fp4<VV_FP4_WIDTH_MAX / VV_FP4_BLOCK>;
     }
 }
 
@@ -57,8 +41,8 @@ int launch_fp4(const void *args, const vv_launch *on) {
     auto a = *static_cast<const struct vv_round_fp4 *>(args);
     a.window = vv_on_device_as(on, a.window);
     dim3 grid((unsigned)vv_rows(a.rows), vv_blocks(a.heads, WARPS * VECTORS));
-    return vv_start_early(fp4_kernel(a.width / VV_FP4_BLOCK), grid, THREADS, 0, on->stream, a,
-                          hadamard_unit(a.width), vv_trouble_of(on));
+    return vv_start_early(round_fp4, grid, THREADS, 0, on->stream, a, hadamard_unit(a.width),
+                          vv_trouble_of(on));
 }
 
 const vv_variant fp8_variants[] = {

@@ -1,4 +1,4 @@
-/* round_fp8: a warp a block of values. round_fp4: a warp a vector, which stays in its registers. */
+/* round_fp8: a warp a block of values. round_fp4: a warp a vector. */
 #pragma once
 #include "op/cuda/kernel.cuh"
 VV_C_BEGIN
@@ -35,79 +35,72 @@ __device__ void round_fp8_block(const struct vv_round_fp8 &a, size_t row, size_t
     }
 }
 
-/* Value 32 i + lane of a vector is x[i] of the lane. */
-template <unsigned N> __device__ void hadamard(float (&x)[N], float unit) {
-    VV_UNROLL
-    for (unsigned stride = 1; stride < 32; stride *= 2) {
-        float sign = threadIdx.x & stride ? -1.0f : 1.0f; /* of the own value, which comes second */
+/*
+ * A vector by a warp, which has shared memory for it. Values l, l + 32, ... are lane l's alone, so
+ * that nobody waits; a few blocks are taken together, the last one again where there are fewer. In
+ * the end half of the lanes have a byte of a block each, and the next one its scale.
+ *
+ * One form for all widths, in loops: a chain's kernel that has each width's own is slower in all
+ * of its steps.
+ */
+__device__ void round_fp4_vector(const struct vv_round_fp4 &a, size_t row, size_t head, float unit,
+                                 float *x, vv_trouble trouble) {
+    static_assert(VV_FP4_BLOCK == 32, "a block is a value a lane");
+    constexpr unsigned half = VV_FP4_BLOCK / 2, together = 4;
+    unsigned lane = threadIdx.x % 32, blocks = (unsigned)a.width / VV_FP4_BLOCK;
+    auto block = [&](unsigned i) { return i < blocks ? i : blocks - 1; };
+    const float *from = a.x + row * a.stride + head * a.width + lane;
+    x += lane;
+    VV_UNROLL_BY(1)
+    for (unsigned first = 0; first < blocks; first += together) {
+        float v[together];
         VV_UNROLL
-        for (unsigned i = 0; i < N; i++) {
-            x[i] = fmaf(x[i], sign, __shfl_xor_sync(0xffffffffu, x[i], (int)stride));
+        for (unsigned k = 0; k < together; k++) {
+            v[k] = from[block(first + k) * VV_FP4_BLOCK];
         }
-    }
-    VV_UNROLL
-    for (unsigned stride = 1; stride < N; stride *= 2) {
         VV_UNROLL
-        for (unsigned i = 0; i < N; i++) {
-            if ((i & stride) == 0) {
-                float left = x[i], right = x[i + stride];
-                x[i] = left + right;
-                x[i + stride] = left - right;
+        for (unsigned stride = 1; stride < VV_FP4_BLOCK; stride *= 2) {
+            float sign = lane & stride ? -1.0f : 1.0f; /* of the own value, which comes second */
+            VV_UNROLL
+            for (unsigned k = 0; k < together; k++) {
+                v[k] = fmaf(v[k], sign, __shfl_xor_sync(0xffffffffu, v[k], (int)stride));
             }
         }
+        VV_UNROLL
+        for (unsigned k = 0; k < together; k++) {
+            x[block(first + k) * VV_FP4_BLOCK] = v[k];
+        }
     }
-    VV_UNROLL
-    for (unsigned i = 0; i < N; i++) {
-        x[i] *= unit;
+    VV_UNROLL_BY(1)
+    for (unsigned stride = 1; stride < blocks; stride *= 2) {
+        VV_UNROLL_BY(2)
+        for (unsigned p = 0; p < blocks / 2; p++) {
+            unsigned i = p + (p & ~(stride - 1)); /* whose bit of the stride is 0 */
+            float *low = x + i * VV_FP4_BLOCK, *high = low + stride * VV_FP4_BLOCK;
+            float left = *low, right = *high;
+            *low = left + right;
+            *high = left - right;
+        }
     }
-}
-
-/* A vector of N blocks by a warp: half of its lanes have a byte of a block each, and the next one
- * its scale. */
-template <unsigned N>
-__device__ void round_fp4_blocks(const struct vv_round_fp4 &a, size_t row, size_t head, float unit,
-                                 vv_trouble trouble) {
-    static_assert(VV_FP4_BLOCK == 32, "a block is a value a lane");
-    constexpr unsigned half = VV_FP4_BLOCK / 2;
-    unsigned lane = threadIdx.x % 32;
-    const float *from = a.x + row * a.stride + head * (VV_FP4_BLOCK * N) + lane;
-    float x[N];
-    VV_UNROLL
-    for (unsigned i = 0; i < N; i++) {
-        x[i] = from[i * VV_FP4_BLOCK];
-    }
-    hadamard(x, unit);
     uint8_t *y = vv_fp4_row(&a, row, head) + (lane < half ? 1 + lane : 0);
     bool good = true;
-    VV_UNROLL
-    for (unsigned i = 0; i < N; i++) {
-        uint32_t peak = peak_of(magnitude(x[i])), field = vv_e2m1_field(peak);
-        uint32_t code = vv_e2m1_code(x[i], field);
-        code |= __shfl_xor_sync(0xffffffffu, code, half) << 4;
-        good = good && !vv_round_refuses(peak);
-        if (lane <= half) {
-            y[i * VV_FP4_BYTES] = (uint8_t)(lane < half ? code : field);
+    VV_UNROLL_BY(1)
+    for (unsigned first = 0; first < blocks; first += together) {
+        VV_UNROLL
+        for (unsigned k = 0; k < together; k++) {
+            unsigned i = block(first + k);
+            float value = x[i * VV_FP4_BLOCK] * unit;
+            uint32_t peak = peak_of(magnitude(value)), field = vv_e2m1_field(peak);
+            uint32_t code = vv_e2m1_code(value, field);
+            code |= __shfl_xor_sync(0xffffffffu, code, half) << 4;
+            good = good && !vv_round_refuses(peak);
+            if (lane <= half) {
+                y[i * VV_FP4_BYTES] = (uint8_t)(lane < half ? code : field);
+            }
         }
     }
     if (!good) {
         vv_report(trouble, VV_ERROR_NOT_FINITE);
-    }
-}
-
-/* One of any width. */
-__device__ inline void round_fp4_vector(const struct vv_round_fp4 &a, size_t row, size_t head,
-                                        float unit, vv_trouble trouble) {
-    switch (a.width / VV_FP4_BLOCK) {
-    case 1:
-        return round_fp4_blocks<1>(a, row, head, unit, trouble);
-    case 2:
-        return round_fp4_blocks<2>(a, row, head, unit, trouble);
-    case 4:
-        return round_fp4_blocks<4>(a, row, head, unit, trouble);
-    case 8:
-        return round_fp4_blocks<8>(a, row, head, unit, trouble);
-    default:
-        return round_fp4_blocks<VV_FP4_WIDTH_MAX / VV_FP4_BLOCK>(a, row, head, unit, trouble);
     }
 }
 

@@ -282,7 +282,7 @@ wants task_of(int kind, const void *args, const vv_launch *on, chained *to) {
         auto &a = to->fp4.of = fp4_of(args);
         a.window = vv_on_device_as(on, a.window);
         to->fp4.unit = hadamard_unit(a.width);
-        return {vv_rows(a.rows), a.heads, 32, 0};
+        return {vv_rows(a.rows), a.heads, 32, a.width * sizeof(float)};
     }
     case VV_CHAIN_HALF: {
         auto &a = to->half = half_of(args);

@@ -119,7 +119,7 @@ __device__ void run_task(const chained &t, const place &at, vv_trouble trouble) 
         break;
     case VV_CHAIN_FP4:
         if (threadIdx.x < 32 && vv_completes(t.fp4.of.window, at.row, t.fp4.of.ratio)) {
-            round_fp4_vector(t.fp4.of, at.row, at.part, t.fp4.unit, trouble);
+            round_fp4_vector(t.fp4.of, at.row, at.part, t.fp4.unit, shared, trouble);
         }
         break;
     case VV_CHAIN_HALF:
