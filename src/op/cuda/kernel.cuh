@@ -41,6 +41,12 @@ static __device__ __forceinline__ void vv_store_values(float *to, const vv_value
     *reinterpret_cast<vv_values<N> *>(to) = values;
 }
 
+/* Whether each thread takes four values of rows: they lie together, and every processor has a block
+ * of so many threads even so. */
+static inline bool vv_by_fours(size_t rows, size_t width, size_t threads, const vv_launch *on) {
+    return width % 4 == 0 && rows * width >= 4 * threads * on->processors;
+}
+
 /* Which of a few rows thing n of all is of, `each` a row; n becomes its number there. For threads
  * whose rows are so few that a division takes longer. */
 static __device__ __forceinline__ unsigned vv_few_row(unsigned &n, unsigned each) {

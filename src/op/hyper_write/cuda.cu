@@ -26,8 +26,8 @@ template <unsigned N> __global__ void __launch_bounds__(THREADS) write(struct vv
 
 int launch(const void *args, const vv_launch *on) {
     auto a = static_cast<const struct vv_hyper_write *>(args);
-    size_t rows = vv_rows(a->rows) * a->streams, many = (size_t)4 * THREADS * on->processors;
-    bool fours = a->width % 4 == 0 && rows * a->width >= many; /* a block each, at least */
+    size_t rows = vv_rows(a->rows) * a->streams;
+    bool fours = vv_by_fours(rows, a->width, THREADS, on);
     dim3 grid((unsigned)rows, vv_blocks(a->width, fours ? 4 * THREADS : THREADS));
     return vv_start_early(fours ? write<4> : write<1>, grid, THREADS, 0, on->stream, *a);
 }

@@ -22,12 +22,6 @@ int launch_factors(const void *args, const vv_launch *on) {
                           on->stream, *a, vv_trouble_of(on));
 }
 
-/* Whether a thread takes four columns: they lie together, and each processor has a block even so.
- */
-bool by_fours(size_t rows, size_t width, const vv_launch *on) {
-    return width % 4 == 0 && rows * width >= (size_t)4 * COLUMNS * on->processors;
-}
-
 dim3 columns_of(size_t rows, size_t width, size_t each) {
     return {(unsigned)rows, vv_blocks(width, each * COLUMNS), 1};
 }
@@ -42,7 +36,7 @@ template <unsigned N> __global__ void __launch_bounds__(COLUMNS) read(struct vv_
 
 int launch_read(const void *args, const vv_launch *on) {
     auto a = static_cast<const struct vv_stream_read *>(args);
-    bool fours = by_fours(vv_rows(a->rows), a->width, on);
+    bool fours = vv_by_fours(vv_rows(a->rows), a->width, COLUMNS, on);
     return vv_start_early(fours ? read<4> : read<1>,
                           columns_of(vv_rows(a->rows), a->width, fours ? 4 : 1), COLUMNS, 0,
                           on->stream, *a);
@@ -60,7 +54,8 @@ __global__ void __launch_bounds__(COLUMNS) write(struct vv_stream_write a) {
 
 int launch_write(const void *args, const vv_launch *on) {
     auto a = static_cast<const struct vv_stream_write *>(args);
-    bool few = a->streams <= FEW_STREAMS, fours = few && by_fours(vv_rows(a->rows), a->width, on);
+    bool few = a->streams <= FEW_STREAMS,
+         fours = few && vv_by_fours(vv_rows(a->rows), a->width, COLUMNS, on);
     return vv_start_early(fours ? write<FEW_STREAMS, 4>
                           : few ? write<FEW_STREAMS, 1>
                                 : write<VV_STREAMS_MAX, 1>,

@@ -27,8 +27,7 @@ __global__ void __launch_bounds__(THREADS) gated(struct vv_swiglu a, size_t n) {
 int launch(const void *args, const vv_launch *on) {
     auto a = static_cast<const struct vv_swiglu *>(args);
     size_t n = vv_rows(a->rows) * a->width;
-    size_t many = 4 * THREADS * on->processors; /* a block each, at least */
-    bool fours = n % 4 == 0 && n >= many;
+    bool fours = vv_by_fours(1, n, THREADS, on);
     n = fours ? n / 4 : n;
     return vv_start_early(fours ? gated<4> : gated<1>, vv_blocks(n, THREADS), THREADS, 0,
                           on->stream, *a, n);
