@@ -23,16 +23,19 @@ __global__ void __launch_bounds__(THIN_THREADS, 1)
         thin_rows(job, at, rows, sum);
     });
 }
-static int start_thin(const vv_product_job &job, const grid_of_job &grid, dim3 blocks, unsigned,
-                      size_t, void *stream) {
+/* Weight rows that a block has at most. */
+static unsigned thin_outputs(const vv_product_job &job) {
     unsigned most = 0;
     for (unsigned i = 0; i < job.parts; i++) {
-        unsigned outputs =
-            grid.part[i].outputs < job.part[i].outputs ? grid.part[i].outputs : job.part[i].outputs;
-        most = outputs > most ? outputs : most;
+        most = job.part[i].outputs > most ? job.part[i].outputs : most;
     }
-    return vv_start_early(thin, blocks, THIN_THREADS, thin_bytes(most, segments_of(job)), stream,
-                          job, grid);
+    return most < THIN_OUTPUTS ? most : THIN_OUTPUTS;
+}
+
+static int start_thin(const vv_product_job &job, const grid_of_job &grid, dim3 blocks, unsigned,
+                      size_t, void *stream) {
+    return vv_start_early(thin, blocks, THIN_THREADS,
+                          thin_bytes(thin_outputs(job), segments_of(job)), stream, job, grid);
 }
 
 __global__ void __launch_bounds__(THREADS, 1)
@@ -417,16 +420,14 @@ static start *strip_of_job(const vv_product_job &job, const strip_kernel *strips
 static bool is_thin(const vv_product_job &job, vv_product_way how) {
     constexpr size_t reserved = 2 << 10; /* static, and the system's */
     constexpr unsigned segments_least = THIN_THREADS / 32;
-    unsigned segments = segments_of(job), most = 0;
+    unsigned segments = segments_of(job);
     bool all = !job.active && job.way == VV_BY_RULE;
     bool any = how == VV_TILES_OF_64 && segments >= segments_least;
     for (unsigned i = 0; i < job.parts; i++) {
         const vv_product_part &p = job.part[i];
         all = all && p.matrices == 1 && (any || p.outputs <= THIN_OUTPUTS);
-        most = p.outputs > most ? p.outputs : most;
     }
-    most = most < THIN_OUTPUTS ? most : THIN_OUTPUTS;
-    return all && thin_bytes(most, segments) + reserved <= shared_most();
+    return all && thin_bytes(thin_outputs(job), segments) + reserved <= shared_most();
 }
 
 static start *kernel_of(const vv_product_job &job, plan &to, const vv_launch *on) {
