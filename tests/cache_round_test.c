@@ -1,6 +1,6 @@
 /* What the specification of deepseek4 gives as examples of its two roundings (section 10). */
 #include "gguf/types.h"
-#include "op/cache_round/contract.h"
+#include "op/cache_round/round.h"
 #include "quant/format.h"
 
 #include <math.h>
@@ -88,11 +88,32 @@ static void scales_are_the_smallest_that_do(void **state) {
     }
 }
 
+/* The nearest of the format's eight magnitudes, of two equally near the one with an even code. */
+static void codes_are_the_nearest(void **state) {
+    (void)state;
+    static const double magnitudes[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+    const uint32_t scale = 127;         /* 1 */
+    for (int i = 0; i <= 6 * 64; i++) { /* all that lie half way, and what is next to them */
+        const float at = (float)i / 64, near[] = {nextafterf(at, 0), at, nextafterf(at, 6)};
+        for (int k = 0; k < 3; k++) {
+            uint32_t best = 0;
+            for (uint32_t c = 1; c < 8; c++) {
+                double distance = fabs(near[k] - magnitudes[c]);
+                double least = fabs(near[k] - magnitudes[best]);
+                best = distance < least || (distance == least && c % 2 == 0) ? c : best;
+            }
+            assert_int_equal(vv_e2m1_code(near[k], scale), best);
+            assert_int_equal(vv_e2m1_code(-near[k], scale), best + 8);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fp8_of_the_specification),
         cmocka_unit_test(fp4_of_the_specification),
         cmocka_unit_test(scales_are_the_smallest_that_do),
+        cmocka_unit_test(codes_are_the_nearest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
